@@ -31,8 +31,7 @@ from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.model.walk import tensor_map
 from tfm_core.plots.training import training_step as plots
 from tfm_core.probe.types import Floats
-from tfm_core.trace import learning, update
-from tfm_core.trace import mistakes as made
+from tfm_core.trace import learning, mistakes, update
 from tfm_core.trace.backward import fold, graph_of, groups_of
 from tfm_core.trace.learning import ModelAtStep, StepTaken
 
@@ -46,7 +45,7 @@ STAGES = {
     "loss": N_("Loss"),
     "backward": N_("Backward"),
     "update": N_("Update"),
-    "after": N_("After it"),
+    "after": N_("After the step"),
     "ways": N_("Module or function"),
     "mistakes": N_("Famous mistakes"),
 }
@@ -76,19 +75,19 @@ def step(_made: Made) -> None:
         return
     weights, status, stage = st.container(), st.container(), st.container()
     has_checkpoint = chosen.run is not None and chosen.run.has_checkpoint
-    asked = view.ask(
+    settings = view.ask(
         TrainingStep,
         SCOPE,
         places={"weights": weights, "stage": stage},
         hidden=() if has_checkpoint else ("weights",),
     )
-    model_at = _model_at(chosen, is_last=has_checkpoint and asked.weights == LAST)
+    model_at = _model_at(chosen, is_last=has_checkpoint and settings.weights == LAST)
     try:
         with status:
             with st.spinner(_("The step …"), show_time=False):
                 _status(chosen, model_at)
             rate = _rate(model_at)
-        _DRAWN[asked.stage](model_at, rate)
+        _DRAWN[settings.stage](model_at, rate)
         _history(model_at)
     except ValueError as error:
         show.problem(error)
@@ -163,9 +162,9 @@ def _rate(model_at: ModelAtStep) -> float:
         _("The schedule's learning rate: {rate}", rate=f"{rate:.3g}"),
         value=True,
         key="training-step-follow",
-        help=_("The schedule has ended: this is its peak.")
+        help=_("The schedule has ended; this is its peak.")
         if is_over
-        else _("The rate that training itself would use."),
+        else _("Training would use this rate."),
     )
     if not follows:
         rate = right.select_slider(
@@ -221,11 +220,11 @@ def _batch(model_at: ModelAtStep, _rate: float) -> None:
     rows, loss = model_at.cached("batch", learning.batch)
     st.markdown(_("**{n} examples** of the shuffled training set.", n=len(rows)))
     if loss is None:
-        st.info(_("This loss is a single number, not a cross-entropy."))
+        st.info(_("This loss is one number, not a cross-entropy."))
     else:
         show.figure(
             plots.example_losses(rows["loss"].to_numpy(), _names(rows), loss),
-            _("Tall bars: large gradients. Line: their mean, the loss."),
+            _("Tall bars have large gradients. The line is their mean, the loss."),
             key="training-step-losses",
         )
     some = rows[:_SHOWN]
@@ -258,7 +257,7 @@ def _loss(model_at: ModelAtStep, _rate: float) -> None:
     """Show one answer: logits, log-softmax, loss."""
     rows, loss = model_at.cached("batch", learning.batch)
     if loss is None:
-        st.info(_("This loss is not a cross-entropy: no classes to show."))
+        st.info(_("This loss is not a cross-entropy, so it has no classes to show."))
         return
     names = _names(rows)
     left, right = st.columns(2)
@@ -277,7 +276,7 @@ def _loss(model_at: ModelAtStep, _rate: float) -> None:
         disabled=len(there) == 1,
     )
     if not there:
-        st.caption(_("No answer of this example counts: choose another."))
+        st.caption(_("No answer of this example counts. Choose another."))
         return
     number = there[at or 0]
     work = partial(learning.one_answer, number=number)
@@ -292,7 +291,7 @@ def _loss(model_at: ModelAtStep, _rate: float) -> None:
         key="training-step-answer",
     )
     _arithmetic(table, right_one)
-    question.check({"guessing": learning.about_guessing(n)}, of=f"{n}")
+    question.check({"guessing": learning.guessing_question(n)}, of=f"{n}")
 
 
 def _arithmetic(table: pd.DataFrame, right_one: dict[str, Any]) -> None:
@@ -323,7 +322,7 @@ def _backward(model_at: ModelAtStep, _rate: float) -> None:
         _("Open"),
         groups_of(graph),
         index=None,
-        placeholder=_("nothing: one box for each part"),
+        placeholder=_("One box for each part"),
         key="training-step-open",
     )
     folded = fold(graph, opened or "")
@@ -332,7 +331,9 @@ def _backward(model_at: ModelAtStep, _rate: float) -> None:
     height: int | Literal["content"] = 620 if n_groups > _TALL else "content"
     with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if n_groups <= 30 else "stretch")
-    st.caption(_("Arrows: norm and shape of the gradient. Boxes: its norm at the parameters."))
+    st.caption(
+        _("Arrows show the norm and shape of a gradient; boxes, the norm over their parameters.")
+    )
     names = model_at.own_names
     found = model_at.cached("gradients", lambda trainer: learning.gradients(trainer)[1])
     gradients = {names[name]: one.numpy() for name, one in found.items()}
@@ -393,7 +394,7 @@ def _update(model_at: ModelAtStep, rate: float) -> None:
     st.markdown(" ".join(words))
     frame = pd.DataFrame(
         [(line.name, _(line.formula), f"{line.value + 0.0:.8g}") for line in lines],
-        columns=[_("what"), _("how"), _("number")],
+        columns=[_("quantity"), _("formula"), _("value")],
     )
     st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
     difference = abs(by_hand - real)
@@ -438,8 +439,8 @@ def _after(model_at: ModelAtStep, rate: float) -> None:
     """Show the loss of the same batch after the step, at this rate and at others."""
     result = model_at.after(rate).last_step
     before, after = result.loss_before, result.loss_after
-    asked = learning.about_step(rate, before, after)
-    if not question.guess(asked, "step", of=model_at.subject):
+    expected = learning.step_question(rate, before, after)
+    if not question.guess(expected, "step", of=model_at.subject):
         return
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{before:.4g}")
@@ -498,19 +499,21 @@ def _mistakes(model_at: ModelAtStep, _rate: float) -> None:
     """Show mistakes of the loop and of the model's code, made on a copy just now."""
     show_one = partial(_mistake, model_at)
     st.header(_("In the training loop"), anchor=False)
-    for name, (title, code, work) in made.LOOP_MISTAKES.items():
+    for name, (title, code, work) in mistakes.LOOP_MISTAKES.items():
         show_one(_(title), code, work, _told(name))
     st.header(_("In the code of a block"), anchor=False)
-    st.caption(_("The first block on the next batch, with and without the mistake; no dropout."))
+    st.caption(
+        _("The first block on the next batch, with and without the mistake, without dropout.")
+    )
     code = "scores = torch.mm(q, k.transpose(-2, -1))"
-    show_one(_("`mm` on tensors of four axes"), code, made.mm_on_four_axes, _told("mm"))
-    for name, in_block in made.BLOCK_MISTAKES.items():
-        show_one(_(MISTAKES[name].label), made.code_of(MISTAKES[name]), in_block, _block)
+    show_one(_("`mm` on tensors of four axes"), code, mistakes.mm_on_four_axes, _told("mm"))
+    for name, in_block in mistakes.BLOCK_MISTAKES.items():
+        show_one(_(MISTAKES[name].label), mistakes.code_of(MISTAKES[name]), in_block, _block)
     st.header(_("In the code of the model"), anchor=False)
     st.caption(_("The model on the next batch, with and without the mistake."))
-    for one in (MISTAKES[name] for name in made.MODEL_MISTAKES):
-        in_model = partial(made.in_model, name=one.name)
-        show_one(_(one.label), made.code_of(one), in_model, partial(_model, model_at, one))
+    for one in (MISTAKES[name] for name in mistakes.MODEL_MISTAKES):
+        in_model = partial(mistakes.in_model, name=one.name)
+        show_one(_(one.label), mistakes.code_of(one), in_model, partial(_model, model_at, one))
 
 
 def _mistake(
@@ -520,7 +523,7 @@ def _mistake(
     work: Callable[[Trainer], T],
     tell: Callable[[T], None],
 ) -> None:
-    """Show a mistake, its code, and what it does; or why it cannot be made."""
+    """Show a mistake, its code, and what it does; or why it cannot be mistakes."""
     with st.container(border=True):
         try:
             result = model_at.cached(f"mistake {code}", work)
@@ -551,22 +554,22 @@ def _model(model_at: ModelAtStep, mistake: Mistake, result: dict[str, float] | s
     st.markdown(_(mistake.help))
     if isinstance(result, str):
         st.code(f"RuntimeError: {result}", None, wrap_lines=True)
-        st.caption(_("No training goes past this error."))
+        st.caption(_("Training stops at this error."))
         return
     show.prose(paragraph("training_step/model", **result))
-    label = _("Train both for {n} steps", n=made.N_STEPS)
+    label = _("Train both for {n} steps", n=mistakes.N_STEPS)
     if not st.toggle(label, key=f"training-step-apart-{mistake.name}"):
         return
-    work = partial(made.trained_apart, name=mistake.name)
+    work = partial(mistakes.train_both, name=mistake.name)
     with st.spinner(_("Training …"), show_time=True):
         right, wrong = model_at.cached(f"trained {mistake.name}", work)
-    words = paragraph("training_step/trained-apart", n=made.N_STEPS, right=right, wrong=wrong)
+    words = paragraph("training_step/trained-apart", n=mistakes.N_STEPS, right=right, wrong=wrong)
     if abs(wrong - right) < _HARDLY * right:
         words = words + " " + _("This loss does not give the mistake away.")
     st.markdown(words)
 
 
-def _block(result: made.WrongBlock) -> None:
+def _block(result: mistakes.WrongBlock) -> None:
     table, difference, spread, fact = result
     rows = zip((_("right"), _("with the mistake")), table["n"], table["numbers"], strict=True)
     show.facts(

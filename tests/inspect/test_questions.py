@@ -24,7 +24,7 @@ from tfm_core.inspect.text.questions import (
 )
 from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.studies.practice import about_choosing, about_precision, about_weakest
-from tfm_core.trace.learning import about_guessing, about_step
+from tfm_core.trace.learning import guessing_question, step_question
 
 
 def sound(question: Question) -> Question:
@@ -120,10 +120,10 @@ def test_heads_classes_and_steps_are_asked_about_as_measured() -> None:
     for n in (50, 500, 10_000):
         assert sound(about_precision(n)).answer == "Half"
     assert sound(about_choosing()).answer == "Validation"
-    asked = sound(about_guessing(43))
+    asked = sound(guessing_question(43))
     assert float(asked.answer) == pytest.approx(np.log(43), abs=0.005)
     for after, said in ((1.3, "falls"), (2.1, "rises"), (1.7, "same"), (np.inf, "rises")):
-        assert said in sound(about_step(0.1, 1.7, after)).answer
+        assert said in sound(step_question(0.1, 1.7, after)).answer
 
 
 def by_class(wrong: dict[int, int]) -> pd.DataFrame:

@@ -26,7 +26,7 @@ from tfm_core.looking.file import FORMAT, MARK
 from tfm_core.looking.foreign import stacks_of
 from tfm_core.looking.opening import left_out, open_look
 from tfm_core.looking.result import Look
-from tfm_core.looking.unseen import sentence_of
+from tfm_core.looking.seen import sentence_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.notebook import OpenedRun
 from tfm_core.runs.run import Run
@@ -298,7 +298,7 @@ def test_files_of_the_first_format_have_no_vectors(tmp_path: Path) -> None:
 def test_weights_that_are_no_numbers_and_other_files_are_refused(tmp_path: Path) -> None:
     seen = encoder()
     next(iter(seen.maps.values())).weights[0, 0, 0, 0] = torch.nan
-    with pytest.raises(StudentError, match="no numbers"):
+    with pytest.raises(StudentError, match="not numbers"):
         look.load(seen.save(tmp_path / "nan.safetensors"))
     with pytest.raises(StudentError, match="There is no file"):
         look.load(tmp_path / "missing")
@@ -328,7 +328,7 @@ def test_a_notebook_shows_every_head_and_needs_no_network(
     assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html"}
     assert "cdn.plot.ly" not in bundle["text/html"]
     assert "plotly.js v" in capsys.readouterr().out  # once in the notebook
-    with pytest.raises(StudentError, match="Head 2 is not there"):
+    with pytest.raises(StudentError, match="Head 2 does not exist"):
         pair.figure(head=HEADS)
     with pytest.raises(StudentError, match="no map"):
         pair.figure("elsewhere")

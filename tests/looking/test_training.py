@@ -305,12 +305,12 @@ def test_the_app_cannot_steer_it(store) -> None:
     ("given", "words"),
     [
         ({"every": 0}, "every is 0"),
-        ({"token": []}, "knows no token; it takes tokens"),
+        ({"token": []}, "has no token; it takes tokens"),
         ({"steps": 2.5}, "steps is 2.5"),
-        ({"tokens": "abcde"}, "is a list of names"),
+        ({"tokens": "abcde"}, "must be a list of names"),
         ({"tokens": [["a"] * 6] * 2}, "6 names, but the maps have 5"),
-        ({"tokens": [["a"] * 5, ["a"] * 5], "truth": ["a"]}, "truth is a list of texts"),
-        ({"answers": lambda model: "no"}, "answers returns a list"),
+        ({"tokens": [["a"] * 5, ["a"] * 5], "truth": ["a"]}, "truth must be a list of 2 texts"),
+        ({"answers": lambda model: "no"}, "answers must return a list"),
         ({"answers": lambda model: ["one"]}, "1 texts for 2 examples"),
     ],
 )
@@ -455,7 +455,7 @@ def test_a_loop_that_is_gone_without_a_word_is_the_runs(store, monkeypatch) -> N
         thread.join(60)
     (run,) = store.kept()
     assert run.status.state == "failed"
-    assert "step 1 without saying why" in run.status.reason
+    assert "step 1 without an error message" in run.status.reason
     assert run.curves().steps["loss"].tolist() == [1.0]
 
 

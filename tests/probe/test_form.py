@@ -131,7 +131,7 @@ def test_a_snapshot_of_words_is_none_of_pictures() -> None:
     with pytest.raises(Unreadable, match="not those of 10 classes"):
         form_of(vit_experiment(), probe).check(nine)
     rows = dataclasses.replace(snapshot, positions={"positions.table": np.zeros((15, 12))})
-    with pytest.raises(Unreadable, match="not one of positions"):
+    with pytest.raises(Unreadable, match="does not hold positions"):
         form_of(vit_experiment(), probe).check(rows)
 
 
@@ -153,14 +153,14 @@ def test_an_example_of_another_task_is_refused() -> None:
     for name in ITEMS:
         items = items_of_text()
         items[0] = {**items[0], **ITEMS[name]}
-        with pytest.raises(Unreadable, match="its example 1 is none of this task"):
+        with pytest.raises(Unreadable, match="its example 1 does not belong to this task"):
             check_probe(text_experiment(), Probe("text", items))
 
 
 def test_a_class_that_there_is_not_is_refused() -> None:
     for label in [-1, 10, 10**400, "4", None, True, 4.0]:
         probe = Probe("image", [{"label": label}], np.zeros((1, 1, 28, 28), np.uint8))
-        with pytest.raises(Unreadable, match="its example 1 is none of this task"):
+        with pytest.raises(Unreadable, match="its example 1 does not belong to this task"):
             check_probe(vit_experiment(), probe)
 
 

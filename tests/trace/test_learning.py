@@ -13,7 +13,7 @@ from tfm_core.choices.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
-from tfm_core.trace.backward import LOSS, fold, graph_of, groups_of
+from tfm_core.trace.backward import LOSS, fold, graph_of, groups_of, with_gradients
 from tfm_core.trace.learning import (
     answers,
     batch,
@@ -25,7 +25,7 @@ from tfm_core.trace.learning import (
     rows,
     scheduled_rate,
     start,
-    take,
+    take_step,
 )
 from tfm_core.trace.mistakes import (
     argmax_before_loss,
@@ -34,6 +34,7 @@ from tfm_core.trace.mistakes import (
     forgotten_zero_grad,
     softmax_before_loss,
 )
+from tfm_core.trace.trace import trace
 from tfm_core.trace.update import one_layer, one_weight, singular_values, two_ways
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Step
@@ -69,18 +70,18 @@ def test_steps_on_copies_are_those_of_the_loop_and_leave_their_origin(fresh):
     losses = [event.loss for event in train(build(fresh.experiment)) if isinstance(event, Step)]
     trainer, found = fresh, []
     for _ in losses:
-        taken = take(trainer, scheduled_rate(trainer))
+        taken = take_step(trainer, scheduled_rate(trainer))
         trainer = taken.after
         found.append(taken.loss_before)
     assert found == pytest.approx(losses, abs=1e-5)
     before = weights(fresh)
-    taken = take(fresh, 0.1)
+    taken = take_step(fresh, 0.1)
     after = taken.after
     assert worst(before, weights(fresh)) == 0
     assert not fresh.optimizer.state
     assert (fresh.step, after.step) == (0, 1)
     assert worst(before, weights(after)) > 0
-    found = two_ways(take(fresh, 0.01))
+    found = two_ways(take_step(fresh, 0.01))
     assert found["other"] == pytest.approx(found["one"], abs=1e-6)
     assert found["gradient"] < 1e-6
     assert found["weight"] < 1e-4  # an almost zero gradient still makes a step of lr
@@ -94,7 +95,7 @@ def test_going_on_from_a_checkpoint_has_its_batch_and_its_memory(tmp_path):
     checkpoints.save(made, tmp_path)
     trainer = start(made.experiment, tmp_path)
     assert torch.equal(rows(trainer), made.batch_indices(3))
-    taken = take(trainer, scheduled_rate(trainer))
+    taken = take_step(trainer, scheduled_rate(trainer))
     assert all(float(taken.memory(name)["step"]) == 2 for name in taken.gradients)
     loss = next(event.loss for event in events if isinstance(event, Step) and event.step == 3)
     assert taken.loss_before == pytest.approx(loss, abs=1e-6)
@@ -106,7 +107,7 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
     settings = {"optimizer": optimizer, "weight_decay": 0.3, "clip_norm": clip_norm}
     trainer = start(chosen(training=settings))
     for _ in range(3):  # from the second step on there is a memory
-        taken = take(trainer, 0.02)
+        taken = take_step(trainer, 0.02)
         for name, gradient in taken.gradients.items():
             index = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
             lines, by_hand, real = one_weight(taken, name, index)
@@ -119,7 +120,7 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
 def test_singular_values_of_muon_are_those_of_its_update(mistakes):
     """Of the matrix in which the weight stands; AdamW's parameters have none."""
     trainer = start(chosen(model={"mistakes": mistakes}, training={"optimizer": "muon"}))
-    taken = take(trainer, 0.02)
+    taken = take_step(trainer, 0.02)
     name = "decoder.layers.0.self_attention.in_projection"
     name += ".heads" if mistakes else ".weight"
     index = (1, 1, 3, 5) if mistakes else (3, 5)
@@ -136,13 +137,13 @@ def test_singular_values_of_muon_are_those_of_its_update(mistakes):
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_both_codes_take_the_step_of_every_kind_of_optimiser(optimizer):
     trainer = start(chosen("vit", training={"optimizer": optimizer}))
-    assert two_ways(take(trainer, 0.01))["weight"] < 1e-4
+    assert two_ways(take_step(trainer, 0.01))["weight"] < 1e-4
 
 
 def test_both_codes_leave_the_weights_that_two_modules_share():
     trainer = start(chosen(model={"mistakes": "shared-norm"}))
     _loss, before = gradients(trainer)
-    two_ways(take(trainer, 0.01))
+    two_ways(take_step(trainer, 0.01))
     _loss, after = gradients(trainer)
     assert worst(before, after) == 0
 
@@ -211,15 +212,39 @@ def check_answers(trainer):
     assert loss == pytest.approx(float(forward(trainer)[0].detach()), abs=1e-6)
 
 
-def test_every_operation_has_its_module_and_folding_keeps_them(fresh):
-    graph = operations, _edges = graph_of(fresh)
+def test_the_tensors_of_a_trace_have_the_gradients_of_the_step(fresh):
+    subject, loss = with_gradients(fresh)
+    true_loss, found = gradients(fresh)
+    assert float(loss.detach()) == pytest.approx(true_loss, abs=1e-5)
+    for path, parameter in subject.model.named_parameters():
+        torch.testing.assert_close(parameter.grad, found[path], rtol=1e-3, atol=1e-6)
+    steps = trace(subject)
+    for step in steps:
+        own = [one for one in step.part.parameters if not one.tied_to]
+        assert all(found[one.name].shape == one.shape for one in own)
+        for one in step.outputs:
+            is_shown = one.gradient is not None
+            assert (one.name in step.gradient) == is_shown
+            assert not is_shown or one.gradient.shape == one.value.shape
+    made = {name: one for step in steps for name, one in step.gradient.items()}
+    call, owners = answers(fresh)
+    counts = (call.targets != call.ignored) & (owners >= 0)
+    chances = call.logits.detach().softmax(-1)
+    chances[counts.nonzero().flatten(), call.targets[counts]] -= 1
+    by_hand = chances[counts] / counts.sum()  # softmax less the truth, over the answers
+    assert float(made["logits"].norm()) == pytest.approx(float(by_hand.norm()), rel=1e-3)
+    assert all(one.grad is None for one in fresh.model.parameters())
+
+
+def test_every_tensor_has_its_module_and_folding_keeps_them(fresh):
+    graph = tensors, _edges = graph_of(fresh)
     known = own_names(fresh.experiment.model, data_shape(fresh.experiment))
     modules = {own_name(name, known) for name, _ in fresh.model.named_modules()}
     names = {own_name(name, known) for name, _ in fresh.model.named_parameters()}
-    for operation in operations:
-        assert operation.module in modules | {LOSS, "(model)"}
+    for one in tensors:
+        assert one.module in modules | {LOSS, "(model)"}
     _loss, found = gradients(fresh)
-    ends = {one.parameter: one for one in operations if one.parameter}
+    ends = {one.parameter: one for one in tensors if one.parameter}
     assert set(ends) <= names
     for path, gradient in found.items():
         name = own_name(path, known)
@@ -227,17 +252,13 @@ def test_every_operation_has_its_module_and_folding_keeps_them(fresh):
             assert ends[name].norm == pytest.approx(float(gradient.norm()), rel=1e-3, abs=1e-6)
         elif name not in ends:
             assert float(gradient.norm()) == 0
-    parts = fresh.model.named_modules()
-    linear = {own_name(n, known) for n, m in parts if isinstance(m, torch.nn.Linear)}
-    held = {operation.module for operation in operations if "Addmm" in operation.name}
-    assert held & linear
     closed, _flows = fold(graph)
-    assert sum(map(len, closed.values())) == len(operations)
-    assert len(closed) < len(operations) / 2
+    assert sum(map(len, closed.values())) == len(tensors)
+    assert len(closed) < len(tensors) / 2
     assert LOSS in closed
     for name in groups_of(graph):
         opened, _flows = fold(graph, name)
-        assert sum(map(len, opened.values())) == len(operations)
+        assert sum(map(len, opened.values())) == len(tensors)
         assert name not in opened or name not in closed
 
 

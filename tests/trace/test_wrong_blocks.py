@@ -1,21 +1,26 @@
 """Mistakes in the code of a block: what they cost in parameters, and that outputs really differ."""
 
+import copy
 from contextlib import suppress
 
 import pytest
 import torch
 
+from tests.models.variants import text_batch, text_model
 from tests.trace.test_learning import chosen, weights, worst
 from tests.training.test_loop import experiment
+from tfm_core.choices.mistakes import make
+from tfm_core.probe.capture import intervene
 from tfm_core.sentences import StudentError
 from tfm_core.trace import mistakes
-from tfm_core.trace.learning import start, take
+from tfm_core.trace.learning import start, take_step
 from tfm_core.trace.mistakes import (
     BLOCK_MISTAKES,
     MODEL_MISTAKES,
+    hook_points,
     in_model,
     mm_on_four_axes,
-    trained_apart,
+    train_both,
 )
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")
@@ -41,7 +46,7 @@ def test_shared_norms_missing_projections_and_slices_save_their_weights(trainer)
     assert saved(table) == 2 * d_model
     assert apart == 0
     assert "every norm starts with scale 1" in fact
-    after = take(trainer, 0.01).after
+    after = take_step(trainer, 0.01).after
     _table, apart, _spread, fact = mistakes.shared_norm(after)
     assert apart > 0
     assert "starts with scale 1" not in fact
@@ -97,11 +102,11 @@ def test_mistakes_change_the_loss_or_crash_where_there_are_blocks():
     dropped = found["dropout-after-norm"]
     assert dropped["wrong"] == dropped["right"]
     assert dropped["wrong_there"] != dropped["right_there"]
-    after = trained_apart(pair, "dropout-after-norm")
+    after = train_both(pair, "dropout-after-norm")
     assert all(0 < loss < dropped["right"] for loss in after)
     assert after[0] != after[1]
     with pytest.raises(StudentError, match="The mistake “Score that"):
-        trained_apart(pair, "linear-score")
+        train_both(pair, "linear-score")
     with pytest.raises(StudentError, match="The mistake “Score that"):
         in_model(pair, "linear-score")
     recurrent = in_model(start(chosen("recurrent")), "linear-score")
@@ -111,3 +116,35 @@ def test_mistakes_change_the_loss_or_crash_where_there_are_blocks():
         mm_on_four_axes(recurrent)
     with pytest.raises(ValueError, match="has one head"):
         mistakes.heads_on_slices(start(chosen(model={"n_heads": 1})))
+
+
+@pytest.mark.parametrize(
+    ("name", "norm_first"),
+    [
+        ("shared-norm", True),
+        ("shared-norm", False),
+        ("no-output-projection", False),
+        ("residual-from-normed", True),
+        ("feed-forward-residual-from-normed", True),
+        ("padding-on-queries", False),
+    ],
+)
+def test_a_mistake_at_hook_points_is_the_one_in_the_code_of_the_model(name, norm_first):
+    torch.manual_seed(0)
+    model, batch = text_model("encoder-decoder", norm_first=norm_first).eval(), text_batch()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.1)
+    wrong, healthy = copy.deepcopy(model), model(*batch)
+    make([name], wrong)
+    with intervene(model, hook_points(name, model)):
+        changed = model(*batch)
+    assert torch.equal(model(*batch), healthy)
+    torch.testing.assert_close(changed, wrong(*batch), rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(changed, healthy)
+
+
+def test_a_block_without_feed_forward_has_no_norm_to_share():
+    trainer = start(chosen(model={"d_ff": 0}))
+    with pytest.raises(StudentError, match="needs a feed-forward layer"):
+        mistakes.shared_norm(trainer)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from tfm_core.anatomy.formula import Formula, collected, formula
-from tfm_core.anatomy.layers import ID, Maker, _class_of, tensor
+from tfm_core.anatomy.feed_forward import feed_forward, mixture
+from tfm_core.anatomy.formula import Formula, formula
+from tfm_core.anatomy.layers import Maker, _class_of, tensor
 from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import (
-    NONE_SAVED,
     Attention,
     Part,
     Saved,
@@ -21,7 +21,6 @@ from tfm_core.anatomy.part import (
     Work,
 )
 from tfm_core.choices.config import TransformerConfig
-from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS
 from tfm_core.choices.variants.norms import NORMS
 from tfm_core.choices.variants.positions import POSITIONS, Position
@@ -173,9 +172,10 @@ class StackMaker:
             cross = self._cross(f"{path}.cross_attention", layer)
             joined += self._joined(path, "cross_attention", cross, length, length)
         if config.has_feed_forward:
-            make = self._mixture if config.has_experts else self._feed_forward
-            feed_forward = make(f"{path}.feed_forward", length)
-            joined += self._joined(path, "feed_forward", feed_forward, length, length)
+            make = mixture if config.has_experts else feed_forward
+            layer_part = make(self.maker, config, f"{path}.feed_forward", length)
+            layer_part = replace(layer_part, steps=self.steps["feed_forward"])
+            joined += self._joined(path, "feed_forward", layer_part, length, length)
         x = tensor("x", self.length, "d_model")
         return Part(
             kind="block",
@@ -557,104 +557,6 @@ class StackMaker:
             saved=saved,
             names=names_of(self.maker.family, "scores"),
         )
-
-    def _feed_forward(self, path: str, length: str) -> Part:
-        config, maker = self.config, self.maker
-        activation = ACTIVATIONS[config.activation]
-        hidden = activation.n_saved + 1
-        if config.dropout:  # the noise on the hidden layer, and what of it is left
-            hidden = max(1, activation.n_saved) + 2
-
-        def matrix(name: str, out: str, into: str, saved: Saved) -> Part:
-            return replace(
-                maker.linear(f"{path}.{name}", out, into, length, bias=config.bias, saved=saved),
-                work="feed-forward",
-            )
-
-        read = f"{length} d_model"
-        up = matrix("up", "d_ff", "d_model", Saved(products=formula(read)))
-        bent = Part(
-            kind="activation",
-            path=path,
-            inputs=(tensor("u", length, "d_ff"),),
-            outputs=(tensor("hidden", length, "d_ff"),),
-            saved=Saved(products=formula(f"{hidden} {length} d_ff")),
-        )
-        first: tuple[Part, ...] = (up,)
-        if activation.is_gated:  # of what it reads, a copy each
-            first = (matrix("gate", "d_ff", "d_model", Saved(copies=formula(read))), up)
-        noise = Saved(products=formula(read if config.dropout else ""))
-        x = tensor("x", length, "d_model")
-        return Part(
-            kind="feed-forward",
-            path=path,
-            layer="FeedForward",
-            variant=config.activation,
-            inputs=(x,),
-            outputs=(x,),
-            steps=self.steps["feed_forward"],
-            children=(*first, bent, matrix("down", "d_model", "d_ff", noise)),
-        )
-
-    def _mixture(self, path: str, length: str) -> Part:
-        """Return a router and its experts.
-
-        Which tokens an expert gets is not known; that each is got by ``top_k`` of them is. So the
-        arithmetic of the experts, and what they keep, is counted here, for all of them.
-        """
-        config, maker = self.config, self.maker
-        expert = self._feed_forward(f"{path}.experts.0", f"top_k {length}")
-        router = maker.linear(
-            f"{path}.router",
-            "n_experts",
-            "d_model",
-            length,
-            bias=False,
-            saved=Saved(products=formula(f"{length} d_model")),
-        )
-        kept = [part.saved for part in expert]
-        if config.dropout:  # the noise on the whole layer's output is drawn once for a token
-            kept.append(Saved(products=formula(f"{length} d_model + -1 top_k {length} d_model")))
-        # probabilities; of each choice its expert, its token, its place among all, and its share
-        choices = f"{length} n_experts + {3 * ID + 1} top_k {length}"
-        if config.top_k > 1:  # shares before they are divided by their sum, and the sum
-            choices += f"+ top_k {length} + {length}"
-        routed = Saved(
-            full=formula(choices),
-            products=formula(f"top_k {length} d_model"),  # what the experts make
-        )
-        x = tensor("x", length, "d_model")
-        return Part(
-            kind="feed-forward",
-            path=path,
-            layer="MixtureOfExperts",
-            variant=config.activation,
-            inputs=(x,),
-            outputs=(x,),
-            steps=self.steps["feed_forward"],
-            macs=collected(*(part.macs for part in expert)),
-            work="feed-forward",
-            saved=Saved.total([*kept, routed]),
-            children=(
-                replace(router, work="feed-forward"),
-                *(self._expert(f"{path}.experts.{n}", length) for n in range(config.n_experts)),
-            ),
-        )
-
-    def _expert(self, path: str, length: str) -> Part:
-        """Return one expert, whose tokens are counted in its mixture."""
-
-        def uncounted(part: Part) -> Part:
-            return replace(
-                part,
-                macs=Formula(),
-                work="",
-                saved=NONE_SAVED,
-                steps=(),
-                children=tuple(uncounted(child) for child in part.children),
-            )
-
-        return uncounted(self._feed_forward(path, length))
 
 
 N_BUCKETS = 32

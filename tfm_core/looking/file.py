@@ -18,8 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tfm_core.looking.seen import AttentionMap, Seen
-from tfm_core.looking.unseen import sentence_of
+from tfm_core.looking.seen import AttentionMap, Seen, sentence_of
 from tfm_core.looking.vectors import Vectors
 from tfm_core.probe.form import problem_of
 from tfm_core.reading import Unreadable, json_of, open_tensors
@@ -159,11 +158,11 @@ def _look(facts: _Facts, maps: Sequence[AttentionMap], make: type[Shown]) -> Sho
 
 def _facts(metadata: dict[str, str]) -> _Facts:
     if MARK not in metadata:
-        raise Unreadable("its header does not say that it is one")
+        raise Unreadable("its header does not mark it as a look")
     try:
         facts = _STORED.read(json_of(metadata[MARK]))
     except WrongValue as error:
-        raise Unreadable("“{name}” has a value that cannot be", name=error.name) from None
+        raise Unreadable("“{name}” has an invalid value", name=error.name) from None
     if facts.format > FORMAT:
         raise Unreadable("a newer version wrote it")
     return facts
@@ -188,7 +187,7 @@ def _map(file: Any, number: int, facts: _Map, device: str = "cpu") -> AttentionM
     if device != "meta":
         weights = file.get_tensor(f"{number}.weights")
     if device != "meta" and not bool(torch.isfinite(weights).all()):
-        raise Unreadable("“{name}” has weights that are no numbers", name=facts.name)
+        raise Unreadable("“{name}” has weights that are not numbers", name=facts.name)
     allowed: Tensor | None = None
     if f"{number}.allowed" in names:
         allowed = file.get_tensor(f"{number}.allowed")

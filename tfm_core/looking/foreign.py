@@ -50,7 +50,7 @@ class Given:
         """Return examples. probe: the inputs, a tuple by position, a dict by name, or one input."""
         if isinstance(probe, Mapping):
             if not all(isinstance(name, str) for name in probe):
-                raise StudentError("The keys of probe are names of the model's inputs.")
+                raise StudentError("The keys of probe must be names of the model's inputs.")
             inputs, named = (), dict(probe)
         else:
             inputs, named = tuple(probe) if isinstance(probe, tuple | list) else (probe,), {}
@@ -135,7 +135,11 @@ class Stacks:
 def stacks_of(look: Seen) -> Stacks:
     """Return the maps that a run can show: as many as have one shape."""
     cross = _alike(one for one in look.maps.values() if one.kind == "cross")
-    own = [one for one in look.maps.values() if one.kind == "self" and _is_square(one)]
+    own = [
+        attention
+        for attention in look.maps.values()
+        if attention.kind == "self" and attention.weights.shape[-2] == attention.weights.shape[-1]
+    ]
     alike = _alike(own)
     if not cross and not own:
         return Stacks()
@@ -145,7 +149,12 @@ def stacks_of(look: Seen) -> Stacks:
 
     def square(size: int, *, writes: bool) -> tuple[AttentionMap, ...]:
         shape = (batch, n_heads, size, size)
-        fitting = [one for one in own if one.weights.shape == shape and _writes(one) is writes]
+        fitting = [
+            attention
+            for attention in own
+            if attention.weights.shape == shape
+            and (attention.is_causal or "decoder" in attention.name.split(".")) is writes
+        ]
         return tuple(fitting[:MAX_LAYERS])
 
     encoder, decoder = square(n_keys, writes=False), square(n_queries, writes=True)
@@ -161,14 +170,6 @@ def _alike(maps: Iterable[AttentionMap]) -> tuple[AttentionMap, ...]:
         groups.setdefault((one.is_causal, *one.weights.shape), []).append(one)
     largest: list[AttentionMap] = max(groups.values(), key=len, default=[])
     return tuple(largest[:MAX_LAYERS])
-
-
-def _is_square(one: AttentionMap) -> bool:
-    return one.weights.shape[-2] == one.weights.shape[-1]
-
-
-def _writes(one: AttentionMap) -> bool:
-    return one.is_causal or "decoder" in one.name.split(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,9 @@ class Plan:
         for name, shape in (one for kind in self.maps.values() for one in kind.items()):
             found = look.maps.get(name)
             if found is None or found.weights.shape[1:] != shape:
-                raise StudentError("{name} has no such map as at the start.", name=_called(name))
+                raise StudentError(
+                    "The map of {name} differs from that at the start.", name=_called(name)
+                )
         return Stacks(*(tuple(look.maps[name] for name in self.maps[kind]) for kind in KINDS))
 
     def experiment(self, look: Seen) -> Experiment:
@@ -214,7 +217,7 @@ class Plan:
         tgt_tokens = given.tokens if reads_past else given.tgt_tokens
         tgt = _rows("tokens" if reads_past else "tgt_tokens", tgt_tokens, n, self.tgt_len)
         if given.truth and (isinstance(given.truth, str) or len(given.truth) < n):
-            raise StudentError("truth is a list of texts, one for each of {n} examples.", n=n)
+            raise StudentError("truth must be a list of {n} texts, one per example.", n=n)
         items = []
         for number in range(n):
             item = {
@@ -270,7 +273,7 @@ def _called(name: str) -> str:
 def _rows(what: str, names: Any, n: int, length: int) -> list[list[str]]:
     """Return the names of the positions of n examples; numbers where none are given."""
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise StudentError("{what} is a list of names, or one such list an example.", what=what)
+        raise StudentError("{what} must be a list of names, or one list per example.", what=what)
     rows = [names] if names and isinstance(names[0], str) else list(names)
     rows = rows or [[str(number) for number in range(1, length + 1)]]
     rows = rows * n if len(rows) == 1 else rows

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfm_core.looking import unseen
+from tfm_core.looking import seen
 from tfm_core.looking.layout import Place
 from tfm_core.looking.recorder import Recorder
 from tfm_core.looking.result import Look
@@ -42,7 +42,10 @@ def forward(
     keeps_vectors: bool = False,
 ) -> Look:
     """Return what one forward pass shows; see ``look``. keeps_vectors: see ``Recorder``."""
-    _check_model(model)
+    if not isinstance(model, nn.Module):
+        raise StudentError("look needs a torch.nn.Module, not {kind}.", kind=type(model).__name__)
+    if any(one.is_meta for one in model.parameters()):
+        raise StudentError("This model has no weights: its parameters are on the meta device.")
     called = _token_lists(tokens)
     patterns = _patterns(layers)
     model = getattr(model, _COMPILED, model)
@@ -64,7 +67,7 @@ def forward(
         raise StudentError(
             "The maps take {size}, more than the {most} allowed. Keep some layers, such as "
             "layers=['{name}'], or the first positions, such as crop=128.",
-            **unseen.sizes(recorder.bytes, most_bytes),
+            **seen.sizes(recorder.bytes, most_bytes),
             name=next(filter(None, recorder.modules), "*"),
         )
     if recorder.n_empty and not recorder.found:
@@ -92,13 +95,6 @@ def forward(
     return look
 
 
-def _check_model(model: Any) -> None:
-    if not isinstance(model, nn.Module):
-        raise StudentError("look needs a torch.nn.Module, not {kind}.", kind=type(model).__name__)
-    if any(one.is_meta for one in model.parameters()):
-        raise StudentError("This model has no weights: its parameters are on the meta device.")
-
-
 def _token_lists(tokens: Any) -> tuple[tuple[str, ...], ...]:
     """Return the lists of names, none, one, or two. Raises StudentError for anything else."""
     try:
@@ -120,7 +116,7 @@ def _patterns(layers: Any) -> tuple[str, ...]:
     """Return names of modules, with ``*`` for anything. Raises StudentError for others."""
     patterns = (layers,) if isinstance(layers, str) or not isinstance(layers, Iterable) else layers
     if not all(isinstance(one, str) for one in patterns):
-        raise StudentError("layers is a list of names of modules, such as layers=['*.attn'].")
+        raise StudentError("layers must be a list of module names, such as layers=['*.attn'].")
     return tuple(patterns)
 
 
@@ -170,7 +166,7 @@ def _positions(crop: Any) -> slice | None:
         return None
     cut = slice(crop) if isinstance(crop, int) and not isinstance(crop, bool) else crop
     if not isinstance(cut, slice) or cut.step not in (None, 1):
-        raise StudentError("crop is a number of positions, such as 128, or slice(64, 128).")
+        raise StudentError("crop must be a number of positions, such as 128, or slice(64, 128).")
     return cut
 
 
@@ -189,30 +185,30 @@ def _check_tokens(look: Look) -> None:
 def _unseen(recorder: Recorder, most_bytes: int) -> tuple[Sentence, ...]:
     """Return a sentence for each attention that showed no weights, and for what was left out."""
     found = [
-        Sentence(unseen.OPAQUE.template, {"module": module or unseen.WHOLE, "operation": operation})
+        Sentence(seen.OPAQUE.template, {"module": module or seen.WHOLE, "operation": operation})
         for module, operation in recorder.opaque.items()
     ]
     found += [
-        Sentence(unseen.CHANGED.template, {"module": module or unseen.WHOLE})
+        Sentence(seen.CHANGED.template, {"module": module or seen.WHOLE})
         for module in recorder.unused()
     ]
     found += [
-        Sentence(unseen.CHANNELS.template, {"module": module or unseen.WHOLE})
+        Sentence(seen.CHANNELS.template, {"module": module or seen.WHOLE})
         for module in recorder.channels
     ]
     if mixing := [one for one in recorder.mixing if one not in recorder.modules]:
-        names = ", ".join(one or unseen.WHOLE for one in mixing[:3])
+        names = ", ".join(one or seen.WHOLE for one in mixing[:3])
         values = {"names": f"{names}, …" if len(mixing) > 3 else names, "n": len(mixing)}
-        found.append(Sentence(unseen.MIXING.template, values))
+        found.append(Sentence(seen.MIXING.template, values))
     size = recorder.bytes + recorder.vector_bytes
     if size > most_bytes:
         values = {
-            **unseen.sizes(size, most_bytes),
+            **seen.sizes(size, most_bytes),
             "name": next(filter(None, recorder.modules), "*"),
         }
-        found.append(Sentence(unseen.NO_ROOM.template, values))
+        found.append(Sentence(seen.NO_ROOM.template, values))
     if not recorder.modules and not found:
-        found = [unseen.NONE]
+        found = [seen.NONE]
     return tuple(found)
 
 

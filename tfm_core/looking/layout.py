@@ -1,9 +1,9 @@
-"""How the maps of a softmax lie in the tensors of a forward pass: axes, heads and masks."""
+"""How the maps of a softmax lie in tensors: axes, heads and masks; and what operations do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -135,3 +135,63 @@ def allowed_of(forbidden: Tensor) -> Tensor | None:
 
 _LOW = -5e3
 """Numbers that a mask adds to scores lie below this."""
+
+
+_SCALES = frozenset({"mul", "mul_", "div", "div_"})
+_OPAQUE = ("native_multi_head_attention", "transformer_encoder_layer", "flash", "attention", "attn")
+
+
+def factor_of(name: str, named: Mapping[str, Any]) -> float:
+    """Return by what an operation multiplies a tensor: 1 for all but scaling by one number."""
+    if name.startswith("baddbmm"):
+        return float(named.get("alpha", 1))
+    if name not in _SCALES:
+        return 1.0
+    one, other = named.get("self"), named.get("other")
+    if isinstance(one, Tensor) and one.numel() == 1 and not name.startswith("div"):
+        one, other = other, one
+    if isinstance(other, Tensor) and other.numel() > 1:
+        return 1.0
+    number = float(other) if other is not None else 1.0
+    return 1 / number if name.startswith("div") and number else number
+
+
+def axis_of_parameters(name: str, out: Tensor, *, is_left: bool) -> tuple[int, int] | None:
+    """Return stride and size of the axis that parameters made, as the left side of a product."""
+    if out.ndim < 2:
+        return (1, len(out)) if is_left else None
+    axis = 1 if name == "convolution" else -2 if is_left else -1
+    return out.stride(axis), out.shape[axis]
+
+
+def is_along_text(named: Mapping[str, Any]) -> bool:
+    """Return whether a convolution mixes positions of a sequence, channel by channel."""
+    given, kernel = named["input"], named["weight"]
+    is_by_channel = named["groups"] == given.shape[1] > 1
+    return bool(is_by_channel and given.ndim == 3 and kernel.shape[-1] > 1)
+
+
+def is_alike(one: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors lie in memory alike."""
+    return one.shape == other.shape and one.stride() == other.stride()
+
+
+def is_attention(name: str) -> bool:
+    """Return whether an operation is a whole attention, by its name."""
+    return any(part in name.split("::")[-1] for part in _OPAQUE)
+
+
+def is_composite(func: Any) -> bool:
+    """Return whether an operation consists of others, so that it may run as those."""
+    return bool(
+        torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
+    )
+
+
+def flat(values: Iterable[Any]) -> Iterable[Any]:
+    """Iterate over values and over those in lists and tuples."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from flat(value)
+        else:
+            yield value

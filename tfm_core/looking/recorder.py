@@ -26,7 +26,14 @@ from tfm_core.looking.layout import (
     allowed_of,
     as_heads,
     axes_of,
+    axis_of_parameters,
+    factor_of,
+    flat,
     forbidden_by,
+    is_alike,
+    is_along_text,
+    is_attention,
+    is_composite,
     is_of_channels,
     kept_values,
     masked_by,
@@ -44,11 +51,9 @@ _LINEAR = frozenset({"mm", "addmm", "bmm", "baddbmm", "mv", "linear", "convoluti
 _KEEPS_VALUE = frozenset({"clone", "_to_copy", "copy_", "_unsafe_view", "contiguous"})
 _CHANGES_WEIGHTS = frozenset({"mul", "div", "masked_fill", "where"})
 _KEEPS_WEIGHTS = _KEEPS_VALUE | _CHANGES_WEIGHTS | {"native_dropout"}
-_SCALES = frozenset({"mul", "mul_", "div", "div_"})
 _ADDS = frozenset({"add", "add_", "sub", "sub_", "baddbmm", "addmm"})
 _MASKS = _ADDS | {"masked_fill", "masked_fill_", "where", "fill_", "index_put", "index_put_"}
 _MAX_OPERANDS = 32  # products whose operands are kept until a softmax comes
-_OPAQUE = ("native_multi_head_attention", "transformer_encoder_layer", "flash", "attention", "attn")
 
 
 @dataclass(slots=True)
@@ -157,7 +162,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.opaque.setdefault(self._where().module, str(func))
             return func(*args, **given)
         parts = NotImplemented
-        if torch.is_inference_mode_enabled() and _is_composite(func):
+        if torch.is_inference_mode_enabled() and is_composite(func):
             with self:  # it would else arrive whole
                 parts = func.decompose(*args, **given)
         if parts is not NotImplemented:
@@ -167,7 +172,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._look(func, args, given, result)
         except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError) as error:
             _log.debug("%s could not be read", func, exc_info=error)
-            if _is_attention(func._schema.name):
+            if is_attention(func._schema.name):
                 self.opaque.setdefault(self._where().module, func._schema.name.split("::")[-1])
         return result
 
@@ -185,21 +190,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             **dict(zip((one.name for one in func._schema.arguments), args, strict=False)),
             **given,
         }
-        tensors = [one for one in _flat([*args, *given.values()]) if isinstance(one, Tensor)]
-        outs = [one for one in _flat([result]) if isinstance(one, Tensor)]
+        tensors = [one for one in flat([*args, *given.values()]) if isinstance(one, Tensor)]
+        outs = [one for one in flat([result]) if isinstance(one, Tensor)]
         if name.startswith(_FUSED):
             self._fused(named)
         elif name in _PRODUCTS and len(tensors) >= 2:
             self._product(*tensors[-2:])
         elif name == "mul" and len(tensors) == 2 and outs:
             self._broadcast(tensors[0], tensors[1], out=outs[0])
-        elif name not in _SOFTMAX and _is_attention(name):
+        elif name not in _SOFTMAX and is_attention(name):
             self.opaque.setdefault(self._where().module, name)
-        elif name == "convolution" and _is_along_text(named):
+        elif name == "convolution" and is_along_text(named):
             self.mixing[self._where().module] = None
         if outs:
             forbidden = self._forbidden_by(name, named, tensors, outs[0])
-            self._learn(name, tensors, outs, _factor(name, named))
+            self._learn(name, tensors, outs, factor_of(name, named))
             if forbidden is not None:
                 self._forbid(outs[0], forbidden)
         if name in _SOFTMAX and outs:
@@ -253,22 +258,18 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif pairs and (name not in _LINEAR or self._where().n_heads in (0, *out.shape)):
             self._pairs[facts.value] = pairs[0]  # also of scores whose heads are mixed
         if facts.product is not None:
-            self._note_mixing(factors)
+            if any(one is not None and one.product is not None for one in factors):
+                self.mixing[self._where().module] = None  # by a product which was no softmax's
             return facts
         self._derive(name, facts, known, inner, out)
         if name in _LINEAR and len(inner) < len(tensors) and any(factors):
-            facts.axis = _axis_of_parameters(name, out, is_left=factors[0] is None)
+            facts.axis = axis_of_parameters(name, out, is_left=factors[0] is None)
             facts.product = None
         if name in _KEEPS_VALUE and len(known) == 1:
             facts.value = known[0].value
         if name in _KEEPS_WEIGHTS:
             facts.softmax = next((one.softmax for one in known if one.softmax is not None), None)
         return facts
-
-    def _note_mixing(self, factors: list[_Facts | None]) -> None:
-        """Note a module that multiplies by a product which was no softmax's."""
-        if any(one is not None and one.product is not None for one in factors):
-            self.mixing[self._where().module] = None
 
     def _derive(
         self, name: str, facts: _Facts, known: list[_Facts], inner: list[Tensor], out: Tensor
@@ -279,7 +280,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         is_text = not (out.is_floating_point() or out.is_complex())
         if not (is_text and sources):  # a text that is made of another, such as shifted, is new
             facts.sources = sources
-        if len(known) == 1 and _is_alike(inner[0], out):
+        if len(known) == 1 and is_alike(inner[0], out):
             facts.axis = known[0].axis  # scaled, or masked by a buffer
         elif name == "topk" and known[0].axis is not None:
             facts.axis = (1, out.shape[-1])
@@ -571,56 +572,3 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return False
         self.bytes += 4 * math.prod(shape)
         return self.bytes <= self._most
-
-
-def _factor(name: str, named: Mapping[str, Any]) -> float:
-    """Return by what an operation multiplies a tensor: 1 for all but scaling by one number."""
-    if name.startswith("baddbmm"):
-        return float(named.get("alpha", 1))
-    if name not in _SCALES:
-        return 1.0
-    one, other = named.get("self"), named.get("other")
-    if isinstance(one, Tensor) and one.numel() == 1 and not name.startswith("div"):
-        one, other = other, one
-    if isinstance(other, Tensor) and other.numel() > 1:
-        return 1.0
-    number = float(other) if other is not None else 1.0
-    return 1 / number if name.startswith("div") and number else number
-
-
-def _axis_of_parameters(name: str, out: Tensor, *, is_left: bool) -> tuple[int, int] | None:
-    """Return stride and size of the axis that parameters made, as the left side of a product."""
-    if out.ndim < 2:
-        return (1, len(out)) if is_left else None
-    axis = 1 if name == "convolution" else -2 if is_left else -1
-    return out.stride(axis), out.shape[axis]
-
-
-def _is_along_text(named: Mapping[str, Any]) -> bool:
-    """Return whether a convolution mixes positions of a sequence, channel by channel."""
-    given, kernel = named["input"], named["weight"]
-    is_by_channel = named["groups"] == given.shape[1] > 1
-    return bool(is_by_channel and given.ndim == 3 and kernel.shape[-1] > 1)
-
-
-def _is_alike(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and one.stride() == other.stride()
-
-
-def _is_attention(name: str) -> bool:
-    return any(part in name.split("::")[-1] for part in _OPAQUE)
-
-
-def _is_composite(func: Any) -> bool:
-    """Return whether an operation consists of others, so that it may run as those."""
-    return bool(
-        torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
-    )
-
-
-def _flat(values: Iterable[Any]) -> Iterable[Any]:
-    for value in values:
-        if isinstance(value, list | tuple):
-            yield from _flat(value)
-        else:
-            yield value

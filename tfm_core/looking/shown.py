@@ -94,7 +94,7 @@ def _view(look: Seen, one: AttentionMap, *, head: int | None, example: int) -> M
     ):
         if not 0 <= number < n:
             raise StudentError(
-                "{what} {number} is not there: there are {n}, from 0.",
+                "{what} {number} does not exist; there are {n}, from 0.",
                 what=called,
                 number=number,
                 n=n,

@@ -68,7 +68,7 @@ class Watched:
             _check_count("steps", steps)
         if unknown := sorted(words.keys() - Words.__annotations__.keys()):
             raise StudentError(
-                "look.training knows no {name}; it takes {known}.",
+                "look.training has no {name}; it takes {known}.",
                 name=unknown[0],
                 known=", ".join(Words.__annotations__),
             )
@@ -199,7 +199,7 @@ class Watched:
     def measured(self, loss: Any, *, accuracy: Any = None, split: Split = "validation") -> None:
         """Report a measurement on unseen examples. split: ``validation`` or ``test``."""
         if split not in ("validation", "test"):
-            raise StudentError("split is “{split}”; it is validation or test.", split=str(split))
+            raise StudentError("split is “{split}”; give validation or test.", split=str(split))
         mean = _number("loss", _checked("loss", loss))
         share = math.nan
         if accuracy is not None:
@@ -272,7 +272,7 @@ class Watched:
         """End the run of a loop that is over without having said how."""
         if not self._is_over:
             self._record_pending()
-            words = N_("The loop ended at step {step:,} without saying why.", step=self._step)
+            words = N_("The loop ended at step {step:,} without an error message.", step=self._step)
             self._end("failed", words)
             with contextlib.suppress(OSError):
                 self._recorder.__exit__()
@@ -355,8 +355,8 @@ class Watched:
         if not self._n_bad:
             return self._note
         bad = N_(
-            "{n:,} of {total:,} losses are not numbers, the first at step {step:,}. Has a batch no "
-            "targets?",
+            "{n:,} of {total:,} losses are not numbers, the first at step {step:,}. Does a batch "
+            "have no targets?",
             n=self._n_bad,
             total=self._reported,
             step=self._first_bad,
@@ -429,7 +429,7 @@ class Watched:
             for module, is_training in modes.items():
                 module.training = is_training
         if not isinstance(said, list | tuple) or not all(isinstance(one, str) for one in said):
-            raise StudentError("answers returns a list of texts, one for each example.")
+            raise StudentError("answers must return a list of texts, one per example.")
         if len(said) < self._n_items:
             raise StudentError(
                 "answers returned {n} texts for {examples} examples.",
@@ -456,7 +456,7 @@ def _first_line(error: BaseException) -> str:
 def _check_count(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise StudentError(
-            "{name} is {value}; it is a whole number from 1.", name=name, value=str(value)
+            "{name} is {value}; give a whole number from 1.", name=name, value=str(value)
         )
 
 

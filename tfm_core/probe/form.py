@@ -146,7 +146,7 @@ class SnapshotForm:
         n_watched = self.n_examples if self.n_attended is None else None
         for name, weights in snapshot.attention.items():
             if name not in self.maps:
-                raise Unreadable("it holds attention of a layer that this model has not")
+                raise Unreadable("it holds attention of a layer that this model lacks")
             n_heads, n_queries, n_keys = self.maps[name]
             n_watched = _examples(weights, n_watched, ndim=4)
             most = MAX_EXAMPLES if self.n_examples is None else self.n_examples
@@ -164,7 +164,7 @@ class SnapshotForm:
             self._check_mask(name, snapshot.masks.get(name), weights)
         for name, vectors in snapshot.vectors.items():
             if name not in snapshot.attention:
-                raise Unreadable("it holds attention of a layer that this model has not")
+                raise Unreadable("it holds attention of a layer that this model lacks")
             if problem := problem_of(vectors, snapshot.attention[name].shape):
                 raise Unreadable("“{name}” has {what}", name=name, what=problem)
         self._check_routing(snapshot, n_watched)
@@ -186,12 +186,12 @@ class SnapshotForm:
             block, _dot, last = name.rpartition(".")
             attention = self.maps.get(f"{block}.self_attention")
             if not self.n_experts or last != "feed_forward" or attention is None:
-                raise Unreadable("it holds experts of a layer that this model has not")
+                raise Unreadable("it holds experts of a layer that this model lacks")
             _examples(gates, n, ndim=3)
             if gates.shape[1] < attention[1] or gates.shape[2] != self.n_experts:
                 raise Unreadable("the experts of {name} are not those of its tokens", name=name)
             if not ((gates >= 0) & (gates <= 1)).all():
-                raise Unreadable("the shares of {name} are none", name=name)
+                raise Unreadable("the shares of {name} are not valid", name=name)
 
     def _check_classes(self, snapshot: Snapshot, n: int | None) -> None:
         words = (snapshot.ids, snapshot.confidence, snapshot.tokens, snapshot.texts)
@@ -220,7 +220,7 @@ class SnapshotForm:
             try:
                 adapter.validate_python(found)
             except ValidationError:
-                raise Unreadable("its predictions are no words") from None
+                raise Unreadable("its predictions are not words") from None
             if not found or n not in (None, len(found)):
                 raise Unreadable("its predictions are not those of the examples of this run")
         if tokens is not None and max(map(len, tokens)) > longest:
@@ -233,14 +233,14 @@ class SnapshotForm:
         for name, table in snapshot.positions.items():
             is_relative = name.endswith(RELATIVE)
             if is_relative and table.shape != (_N_BUCKETS, self.n_heads):
-                raise Unreadable("its table {name} is not one of offsets and heads", name=name)
+                raise Unreadable("its table {name} does not hold offsets and heads", name=name)
             if is_relative or table.ndim != 2:
                 continue
             is_of_patches = self.n_patches is not None and not name.startswith("tgt")
             if table.shape[1] != self.d_model or (is_of_patches and len(table) != self.n_patches):
-                raise Unreadable("its table {name} is not one of positions", name=name)
+                raise Unreadable("its table {name} does not hold positions", name=name)
         if any(table.ndim != 2 for table in snapshot.embeddings.values()):
-            raise Unreadable("its embeddings are no tables")
+            raise Unreadable("its embeddings are not tables")
 
 
 def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
@@ -284,7 +284,7 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
         except WrongValue:
             fits = False
         if not fits:
-            raise Unreadable("its example {number} is none of this task", number=number)
+            raise Unreadable("its example {number} does not belong to this task", number=number)
     if task.picture_shape:
         shape = (len(probe.items), *task.picture_shape)
         images = probe.images
@@ -344,5 +344,5 @@ def problem_of(found: Mapping[str, Array], shape: Sequence[int]) -> str:
             return N_("a {name} of another shape", name=name)
         is_sound = ~np.isnan(values) & (values < np.inf) if name == "rest" else np.isfinite(values)
         if not is_sound.all() or (name == "divisor" and not values):
-            return N_("a {name} that is no number", name=name)
+            return N_("a {name} that is not a number", name=name)
     return ""

@@ -21,7 +21,7 @@ from tfm_core.trace.tokens import ids_seen
 def masks(view: View) -> Step:
     """Which query may attend to which key."""
     subject, letter, words, length = view.subject, view.letter, view.words, view.sizes[1]
-    config, order, mask = subject.config, subject.order, view.got("self_attention.mask")
+    config, order, mask = subject.config, subject.order, view.captured("self_attention.mask")
     window, names = view.attention.window, dict[str, object]()
     near = " & near" if window else ""
     if window:
@@ -191,7 +191,7 @@ def projections(view: View) -> Step:
         width=width,
         bias=f" + {n_biases}" if attention.has_bias else "",
     )
-    x = view.got("self_attention.query_input")
+    x = view.captured("self_attention.query_input")
     return view.step(
         N_("Queries, keys and values"),
         ("projections", *topics),
@@ -221,14 +221,14 @@ def split(view: View) -> Step:
     axes, kind, extra = "B H {tokens} d_head", view.relative, list[StepTensor]()
     topics: tuple[str, ...] = ("split", *["split-grouped"][: view.attention.n_kv_heads])
     if view.attention.has_qk_norm:
-        normed = view.got("self_attention.normed_query")
+        normed = view.captured("self_attention.normed_query")
         extra = [view.seen("normed", N_("queries, normed"), normed, axes)]
         topics = (*topics, "qk-norm")
     if kind is not None and kind.inside_title and kind.acts_on == "queries and keys":
-        turned = view.got("self_attention.query")
+        turned = view.captured("self_attention.query")
         extra = [view.seen("turned", kind.inside_title, turned, axes), *extra]
         topics = (*topics, f"inside-{kind.name}")
-    queries = view.got("self_attention.split_query")
+    queries = view.captured("self_attention.split_query")
     by_head = view.seen("queries", N_("queries, by head"), queries, axes)
     return view.step(
         N_("Split into heads"),
@@ -248,8 +248,8 @@ def split(view: View) -> Step:
         view.seen("split", N_("cut"), queries.transpose(1, 2), "B {tokens} H d_head"),
         by_head,
         *extra,
-        view.seen("keys", N_("keys, by head"), view.got("self_attention.key"), axes),
-        view.seen("values", N_("values, by head"), view.got("self_attention.value"), axes),
+        view.seen("keys", N_("keys, by head"), view.captured("self_attention.key"), axes),
+        view.seen("values", N_("values, by head"), view.captured("self_attention.value"), axes),
         is_inside=True,
     )
 
@@ -269,7 +269,7 @@ def scores(view: View) -> Step:
     if scale.width != "d_head":
         topics = ("scores", "scores-wrongly-scaled", *view.mistakes(Scale))
     if kind is not None and kind.inside_title and kind.acts_on == "scores":
-        added = view.got("self_attention.bias")
+        added = view.captured("self_attention.bias")
         bias = [view.seen("bias", kind.inside_title, added, "H Q:{words} K:{words}")]
         code += " + bias"
         topics = (*topics, f"inside-{kind.name}")
@@ -301,7 +301,8 @@ def scores_code(scale: str) -> str:
 
 def masking(view: View) -> Step:
     """Set hidden scores to the lowest number of their type."""
-    masked, mask = view.got("self_attention.masked_scores"), view.got("self_attention.mask")
+    masked = view.captured("self_attention.masked_scores")
+    mask = view.captured("self_attention.mask")
     order, has_padding = view.order, getattr(view.subject.shape, "pad_id", 0) is not None
     topics: tuple[str, ...] = ("causal" if has_padding else "causal-no-padding",)
     if order is not None and order.sees_future:
@@ -341,12 +342,12 @@ def _masking_question(view: View, mask: Tensor, masked: Tensor) -> Question:
 
 def softmax(view: View) -> Step:
     """Turn scores into weights."""
-    masked = view.got("self_attention.masked_scores")
+    masked = view.captured("self_attention.masked_scores")
     code, topic, names = "weights = masked.softmax(-1)", "softmax", dict[str, object]()
     if SINKS[view.attention.sink].is_there:
-        names["sink"] = view.got("self_attention.sink").detach()
+        names["sink"] = view.captured("self_attention.sink").detach()
         code, topic = SINK_CODE.format(scores="masked"), "softmax-sink"
-    if view.has("self_attention.mask"):
+    if view.has_captured("self_attention.mask"):
         code += ".masked_fill(~mask, 0.0)"
     is_right = view.attention.scale == "sqrt-d-head"
     return view.step(

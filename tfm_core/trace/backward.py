@@ -1,37 +1,37 @@
-"""Autograd's graph of the loss of a training step, with the gradients that flow through it.
+"""The tensors of a training step with the gradients that flow through them, from the loss down.
 
-The graph goes from ``loss.grad_fn`` down, folded by module so that it is legible. Every node knows
-when it was made (``Node._sequence_nr``), and every module when it began and ended, so each
-operation belongs to the innermost module that was at work; a parameter's node (``AccumulateGrad``)
-belongs to the module that owns it. Folded, a group stands for each block, and for what lies inside
-of one that is opened.
+What the steps of a trace show is recorded in the forward pass; ``loss.backward()`` leaves a
+gradient in each of these tensors and in each parameter. Autograd's graph, walked from
+``loss.grad_fn``, says which of them a gradient comes from. Folded, a group stands for each block,
+and for what lies inside of one that is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
-from tfm_core.trace.learning import forward
+from tfm_core.layers.recorder import recording
+from tfm_core.probe.capture import ActivationCache
+from tfm_core.trace.learning import copied, forward
+from tfm_core.trace.subject import Subject
 from tfm_core.training.loop import Trainer
 
 LOSS, MODEL = "(loss)", "(model)"
-"""Operations behind the model, and those of the model itself outside all of its parts."""
+"""The loss, and parameters of the model itself outside all of its parts."""
 
 
 @dataclass(slots=True)
 class BackwardNode:
-    """A node: what it undoes, whose it is, and the gradient that arrived there.
+    """A tensor of the forward pass or a parameter, and the gradient that arrived there.
 
-    name: of the backward function, without its number. parameter: the name of the parameter whose
-    gradient ends here, or "". norm and shape: of the gradient, None where none arrived.
+    name: what was recorded of its module, as a capture calls it. parameter: its path, or "". norm
+    and shape: of the gradient, None where none arrived.
     """
 
     name: str
@@ -43,125 +43,121 @@ class BackwardNode:
 
 
 Graph = tuple[list[BackwardNode], list[tuple[int, int]]]
-"""All operations, and the edges along which gradients flow, from the loss on."""
-_Span = tuple[str, int, int]
-"""A module, and the newest nodes when it began and when it ended."""
+"""All tensors, and the edges along which gradients flow, from the loss on."""
+_READ = frozenset({"input", "query_input", "key_value_input", "skipped"})
+"""Kinds of records of a tensor that another module made and recorded too."""
+_Place = tuple[Any, int]
+"""A node of autograd's graph, and which of its outputs."""
+_Recorded = dict[_Place, tuple[str, Tensor]]
+"""The key and the tensor that were recorded at a place."""
+
+
+def with_gradients(trainer: Trainer) -> tuple[Subject, Tensor]:
+    """Run a copy's next step forward and backward; return what its parts recorded, and the loss.
+
+    The tensors of its ``trace`` then have their gradients, and so have the parameters.
+    """
+    trainer = copied(trainer)
+    model, experiment = trainer.model, trainer.experiment
+    cache = ActivationCache(model, None, None, with_grad=True)
+    seen: list[tuple[Tensor, ...]] = []
+    with recording(cache), model.register_forward_pre_hook(lambda _, given: seen.append(given)):
+        loss, _call = forward(trainer)
+    for tensor in cache.values():
+        if tensor.grad_fn is not None:
+            tensor.retain_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    names = [trainer.data.names]
+    words = {"vocabulary": names, "classes": names}
+    shape = data_shape(experiment)
+    return Subject(experiment.model, model, shape, seen[0], cache, words), loss
 
 
 def graph_of(trainer: Trainer) -> Graph:
-    """Run the next step forward and backward, and return its graph with the gradients in it.
+    """Return the tensors of the next step and their gradients.
 
     Modules and parameters have the names of the model's family.
     """
-    spans: list[_Span] = []
-    trainer.model.zero_grad(set_to_none=True)
-    with _watched(trainer.model, spans):
-        loss, _call = forward(trainer)
-    (operations, edges), nodes = _walk(loss, trainer.model, spans)
-    with ExitStack() as undo:
-        for node, operation in zip(nodes, operations, strict=True):
-            undo.callback(node.register_prehook(_note(operation)).remove)
-        loss.backward()  # type: ignore[no-untyped-call]
-    trainer.model.zero_grad(set_to_none=True)
-    names = own_names(trainer.experiment.model, data_shape(trainer.experiment))
-    for operation in operations:
-        operation.module = own_name(operation.module, names) or operation.module
-        operation.parameter = own_name(operation.parameter, names) or operation.parameter
-    return operations, edges
-
-
-def _now() -> int:
-    """Return the number of the newest node."""
-    made = torch.zeros((), requires_grad=True).clone().grad_fn
-    assert made is not None
-    return int(made._sequence_nr())
-
-
-@contextmanager
-def _watched(model: nn.Module, spans: list[_Span]) -> Iterator[None]:
-    begun: dict[str, list[int]] = {}
-    with ExitStack() as undo:
-        for name, module in model.named_modules():
-
-            def before(_module: nn.Module, _inputs: object, name: str = name) -> None:
-                begun.setdefault(name, []).append(_now())
-
-            def after(_module: nn.Module, _in: object, _out: object, name: str = name) -> None:
-                spans.append((name or MODEL, begun[name].pop(), _now()))
-
-            undo.enter_context(module.register_forward_pre_hook(before))
-            undo.enter_context(module.register_forward_hook(after))
-        yield
-
-
-def _walk(loss: Tensor, model: nn.Module, spans: list[_Span]) -> tuple[Graph, list[Any]]:
-    owners = {id(one): name for name, one in model.named_parameters()}
-    inner_first = sorted(spans, key=lambda span: span[2] - span[1])
-    edges: list[tuple[int, int]] = []
-    nodes: list[Any] = []
-    numbers: dict[Any, int] = {loss.grad_fn: 0}
-    waiting: list[Any] = [loss.grad_fn]
-    while waiting:
-        node = waiting.pop(0)
-        nodes.append(node)
-        for below, _place in node.next_functions:
-            if below is None:
-                continue
+    subject, loss = with_gradients(trainer)
+    made = sorted(subject.cache.items(), key=lambda item: item[0].rpartition(".")[2] in _READ)
+    recorded: _Recorded = {}
+    for key, tensor in made:
+        recorded.setdefault((tensor.grad_fn, tensor.output_nr), (key, tensor))
+    parameters = {id(one): name for name, one in subject.model.named_parameters()}
+    start = (loss.grad_fn, loss.output_nr)
+    numbers = {start: 0}
+    nodes, edges = [BackwardNode("loss", LOSS, norm=1.0)], list[tuple[int, int]]()
+    waiting = [start]
+    for above in waiting:
+        for below in _next(above, recorded):
             if below not in numbers:
-                numbers[below] = len(numbers)
+                numbers[below] = len(nodes)
                 waiting.append(below)
-            edges.append((numbers[node], numbers[below]))
-    return ([_operation(node, owners, inner_first) for node in nodes], edges), nodes
+                nodes.append(_node(below, recorded, parameters))
+            edges.append((numbers[above], numbers[below]))
+    names = own_names(subject.config, subject.shape)
+    for node in nodes:
+        node.module = own_name(node.module, names) or node.module
+        node.parameter = own_name(node.parameter, names) or node.parameter
+    return nodes, edges
 
 
-def _operation(node: Any, owners: dict[int, str], spans: list[_Span]) -> BackwardNode:
-    name = (
-        node.name().rstrip("0123456789").removesuffix("Backward").removeprefix("torch::autograd::")
-    )
-    variable = getattr(node, "variable", None)
-    if variable is not None:
-        parameter = owners.get(id(variable), "")
-        return BackwardNode(
-            name, parameter.rpartition(".")[0] or MODEL, parameter, variable.numel()
-        )
-    number = node._sequence_nr()
-    owner = next((module for module, begin, end in spans if begin < number < end), LOSS)
-    return BackwardNode(name, owner)
+def _next(place: _Place, recorded: _Recorded) -> list[_Place]:
+    """Return the recorded tensors and the parameters that a tensor was computed from."""
+    found: dict[_Place, None] = {}
+    waiting: dict[_Place, None] = dict.fromkeys(place[0].next_functions)
+    for below in (queue := list(waiting)):
+        if below[0] is None:
+            continue
+        if below in recorded or hasattr(below[0], "variable"):
+            found[below] = None
+            continue
+        new = [one for one in below[0].next_functions if one not in waiting]
+        waiting.update(dict.fromkeys(new))
+        queue.extend(new)
+    return list(found)
 
 
-def _note(operation: BackwardNode) -> Callable[[tuple[Tensor | None, ...]], None]:
-    def note(arriving: tuple[Tensor | None, ...]) -> None:
-        there = [one for one in arriving if isinstance(one, Tensor)]
-        if there:
-            operation.norm = float(torch.stack([one.norm() for one in there]).norm())
-            operation.shape = tuple(there[0].shape)
-
-    return note
+def _node(place: _Place, recorded: _Recorded, parameters: dict[int, str]) -> BackwardNode:
+    """Return a tensor or a parameter with its gradient."""
+    if place in recorded:
+        key, tensor = recorded[place]
+        module, _dot, name = key.rpartition(".")
+        node = BackwardNode(name, module)
+    else:
+        tensor = place[0].variable
+        parameter = parameters.get(id(tensor), "")  # none of a leaf that a mistake made
+        module, _dot, name = parameter.rpartition(".")
+        node = BackwardNode(name or "leaf", module or MODEL, parameter, tensor.numel())
+    if tensor.grad is not None:
+        node.norm, node.shape = float(tensor.grad.norm()), tuple(tensor.grad.shape)
+    return node
 
 
 SINGLE = "#"
-"""With what the key of an operation that stands by itself begins."""
+"""The beginning of the key of a tensor that stands by itself."""
 Folded = tuple[dict[str, list[BackwardNode]], dict[tuple[str, str], list[BackwardNode]]]
-"""Operations by group, in the order in which gradients reach them; then, by pairs of groups, the
-operations of the second to which gradients flow from the first."""
+"""Tensors by group, in the order in which gradients reach them; then, by pairs of groups, the
+tensors of the second to which gradients flow from the first."""
 
 
 def fold(graph: Graph, opened: str = "") -> Folded:
-    """Fold all operations into groups, except those directly in the group ``opened``."""
-    operations, edges = graph
+    """Fold all tensors into groups, except those directly in the group ``opened``."""
+    nodes, edges = graph
     keys, stacks = list[str](), _stacks(graph)
-    for number, operation in enumerate(operations):
-        names = _groups(operation.module, stacks)
+    for number, node in enumerate(nodes):
+        names = _groups(node.module, stacks)
         closed = (name for name in names if not f"{opened}.".startswith(f"{name}."))
         keys.append(next(closed, f"{SINGLE}{number}"))
     groups: dict[str, list[BackwardNode]] = {}
-    for key, operation in zip(keys, operations, strict=True):
-        groups.setdefault(key, []).append(operation)
+    for key, node in zip(keys, nodes, strict=True):
+        groups.setdefault(key, []).append(node)
     flows: dict[tuple[str, str], list[BackwardNode]] = {}
     for tail, head in edges:
-        if keys[tail] != keys[head]:
-            flows.setdefault((keys[tail], keys[head]), []).append(operations[head])
-    return groups, flows
+        flow = flows.setdefault((keys[tail], keys[head]), [])
+        if not any(node is nodes[head] for node in flow):
+            flow.append(nodes[head])
+    return groups, {pair: flow for pair, flow in flows.items() if pair[0] != pair[1]}
 
 
 def groups_of(graph: Graph) -> list[str]:
@@ -172,7 +168,7 @@ def groups_of(graph: Graph) -> list[str]:
 
 def _stacks(graph: Graph) -> set[str]:
     """Return the parts of the model that hold lists of blocks."""
-    modules = (operation.module.split(".") for operation in graph[0])
+    modules = (node.module.split(".") for node in graph[0])
     return {parts[0] for parts in modules if any(part.isdigit() for part in parts)}
 
 

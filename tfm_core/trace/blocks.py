@@ -45,7 +45,7 @@ def block_outputs(view: View) -> tuple[StepTensor, ...]:
 def encoder_stack(view: View) -> Step:
     """All blocks of the encoder, one after the other."""
     masks, code = list[StepTensor](), "memory = encoder(placed)"
-    if view.has("self_attention.mask"):
+    if view.has_captured("self_attention.mask"):
         masks = [view.mask(stack_mask(view.subject, "encoder"))]
         code = "memory = encoder(placed, mask=mask)"
     wrong = ("wide", "long", "two")
@@ -93,7 +93,7 @@ def add_norm(view: View) -> Step:
     """Add the output of an attention to its input, and normalise."""
     in_decoder = view.name == "decoder-add-norm"  # behind its cross-attention
     sublayer = "cross_attention" if in_decoder else "self_attention"
-    part, got, topics = view.sublayer(sublayer), view.got, view.dropped
+    part, captured, topics = view.sublayer(sublayer), view.captured, view.dropped
     norm = NO_NORM if part.norm is None else NORMS[part.norm.variant]
     change = "dropout(output)" if topics else "output"
     came = N_("the residual") if in_decoder else N_("the block's input")
@@ -121,9 +121,9 @@ def add_norm(view: View) -> Step:
         _JOINED[part.has_sum, part.norm is not None][in_decoder],
         (*_residual_topics(view, part, "norm", "residual-alone"), f"norm-{norm.name}", *topics),
         code,
-        _norm_question(norm, *got(f"{sublayer}_norm.joined").shape),
+        _norm_question(norm, *captured(f"{sublayer}_norm.joined").shape),
         *(
-            view.seen(name, label, got(f"{sublayer}_norm.{key}"), _VECTORS)
+            view.seen(name, label, captured(f"{sublayer}_norm.{key}"), _VECTORS)
             for name, (key, label) in recorded.items()
         ),
         names={"norm": view.module(f"{sublayer}_norm")},
@@ -158,7 +158,7 @@ def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Questio
 
 def feed_forward(view: View) -> Step:
     """The feed-forward layer, or the experts that stand for it, then add and norm."""
-    part, got, drops = view.sublayer("feed_forward"), view.got, view.dropped
+    part, captured, drops = view.sublayer("feed_forward"), view.captured, view.dropped
     is_mixture = part.layer.layer == "MixtureOfExperts"
     code, topics, inner, question = (_experts if is_mixture else _dense)(view, part)
     total = "mixed" if is_mixture else f"ff.down({'ff.dropout(hidden)' if drops else 'hidden'})"
@@ -170,8 +170,8 @@ def feed_forward(view: View) -> Step:
         read = "norm(x)"
     elif part.norm is not None:
         last = f"norm({total})"
-    before = "cross" if view.has("cross_attention_norm.joined") else "self"
-    x, output = got(f"{before}_attention_norm.joined"), got("feed_forward_norm.joined")
+    before = "cross" if view.has_captured("cross_attention_norm.joined") else "self"
+    x, output = captured(f"{before}_attention_norm.joined"), captured("feed_forward_norm.joined")
     return view.step(
         _FED[part.has_sum, part.norm is not None][view.name == "decoder-feed-forward"],
         (*topics, *_residual_topics(view, part, "ff-norm", ""), *drops),
@@ -192,7 +192,7 @@ _Inside = tuple[str, tuple[str, ...], StepTensor, Question]
 def _dense(view: View, part: Sublayer) -> _Inside:
     batch, length, n_heads, _, d_model = view.sizes
     d_ff, activation = view.subject.anatomy.sizes["d_ff"], ACTIVATIONS[part.layer.variant]
-    made = view.got("feed_forward.hidden")
+    made = view.captured("feed_forward.hidden")
     hidden = view.seen("hidden", N_("hidden layer"), made, "B {tokens} d_ff")
     wrong = {
         "width": (batch, length, d_model),
@@ -211,7 +211,7 @@ def _experts(view: View, _part: Sublayer) -> _Inside:
     sizes = view.subject.anatomy.sizes
     n_experts, top_k = sizes["n_experts"], sizes["top_k"]
     divided = "shares = shares / shares.sum(-1, keepdim=True)\n" if top_k > 1 else ""
-    made = view.got("feed_forward.gates")
+    made = view.captured("feed_forward.gates")
     gates = view.seen("gates", N_("share of each expert"), made, "B {tokens} E")
     wrong = {
         "chosen": (batch, length, top_k),
@@ -233,7 +233,7 @@ def _experts(view: View, _part: Sublayer) -> _Inside:
 
 def decoder_attention(view: View) -> Step:
     """Masked self-attention of the target."""
-    order, x = view.order, view.got("self_attention.query_input")
+    order, x = view.order, view.captured("self_attention.query_input")
     assert order is not None
     relative = view.subject.model.get_submodule("decoder").relative
     inside = "" if relative is None else ", relative=relative"
@@ -244,7 +244,7 @@ def decoder_attention(view: View) -> Step:
         f"output = attention(x, mask=tgt_mask{inside})",
         _zeros_question(view, order, map_of_weights),
         view.seen("x", N_("the target so far"), x, "B T:tgt d_model"),
-        view.target_mask(view.got("self_attention.mask")),
+        view.target_mask(view.captured("self_attention.mask")),
         map_of_weights,
         shown="weights",
         is_inside=True,
@@ -263,7 +263,7 @@ def _zeros_question(view: View, order: Causality, map_of_weights: StepTensor) ->
             "order": (batch, length, n_heads, length),
         }
         return ask_shape("decoder_map", map_of_weights, shapes)
-    n = int((~view.got("self_attention.mask").expand_as(weights)[view.example, 0]).sum())
+    n = int((~view.captured("self_attention.mask").expand_as(weights)[view.example, 0]).sum())
     below, lines = "padding", dict[str, str]()
     if order.sees_future:
         below, lines = (
@@ -282,7 +282,7 @@ def cross_attention(view: View) -> Step:
     """Attention from the target to the encoder's output; over a picture it has no mask."""
     letter, _colon, words = view.subject.memory_axis.partition(":")
     inside = {
-        name: view.seen(name, label, view.got(f"cross_attention.{recorded}"), axes)
+        name: view.seen(name, label, view.captured(f"cross_attention.{recorded}"), axes)
         for name, recorded, label, axes in (
             ("x", "query_input", N_("the target so far"), "B T:tgt d_model"),
             ("memory", "key_value_input", N_("the encoder's output"), "B {memory} d_model"),
@@ -295,9 +295,9 @@ def cross_attention(view: View) -> Step:
     }
     batch, n_heads, length, n_src = inside["weights"].shape
     code, masks = "output = attention(x, memory)", []
-    if view.has("cross_attention.mask"):
+    if view.has_captured("cross_attention.mask"):
         code = "output = attention(x, memory, mask=mask)"
-        masks = [view.mask(view.got("cross_attention.mask"), words)]
+        masks = [view.mask(view.captured("cross_attention.mask"), words)]
     return view.step(
         N_("Decoder: cross-attention"),
         ("cross-attention",),
@@ -338,8 +338,8 @@ def captioner_cross_attention(view: View) -> Step:
         merged = f"attention.out_projection({merged})"
     scores, names = scores_code(view.attention.scale), dict[str, object]()
     weights = f"weights = ({scores}).softmax(-1)"
-    if view.has("cross_attention.sink"):
-        names["sink"] = view.got("cross_attention.sink").detach()
+    if view.has_captured("cross_attention.sink"):
+        names["sink"] = view.captured("cross_attention.sink").detach()
         weights = f"scores = {scores}\n{SINK_CODE.format(scores='scores')}"
     return replace(
         step,

@@ -210,7 +210,7 @@ def _best_of(scores: Tensor, names: Sequence[str], text: str, truth: str) -> Que
     if not possible:
         raise StudentError("This model answers NaN: its training diverged.")
     top = scores.topk(min(4, possible)).indices.tolist()
-    shares = scores.softmax(-1)
+    shares = scores.detach().softmax(-1)
     share = float(shares[top[0]])
     because: Sentence = N_("“{names}” gets {share:.1%}.", names=names[top[0]], share=share)
     if truth:

@@ -159,7 +159,7 @@ def outputs_of(model: nn.Module) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def chance(trainer: Trainer) -> Iterator[torch.Generator]:
+def step_randomness(trainer: Trainer) -> Iterator[torch.Generator]:
     """Draw within the context what the next step of a training would: dropout and augmentation."""
     dropout, augmentation = seeds_of_step(trainer.experiment, trainer.step + 1)
     with torch.random.fork_rng(devices=[]):
@@ -170,11 +170,11 @@ def chance(trainer: Trainer) -> Iterator[torch.Generator]:
 def forward(trainer: Trainer, at: Trainer | None = None) -> tuple[Tensor, LossCall | None]:
     """Run the batch of the next step forward; return the loss and what it was computed from.
 
-    at: the trainer whose batch and chance it is, if not the model's own. The loss is still in the
-    graph; there is no call where the objective's loss is no cross-entropy.
+    at: the trainer whose batch and random numbers are used, if not the model's own. The loss is
+    still in the graph; there is no call where the objective's loss is no cross-entropy.
     """
     where = at or trainer
-    with chance(where) as generator, loss_calls() as calls:
+    with step_randomness(where) as generator, loss_calls() as calls:
         loss = trainer.objective.loss_and_metrics(trainer.model, rows(where), generator).loss
     return loss, next((call for call in calls if call.loss is loss), None)
 
@@ -206,7 +206,7 @@ def clip_scale(gradients: Mapping[str, Tensor], limit: float) -> tuple[float, fl
     return norm, min(1.0, limit / (norm + 1e-6)) if limit else 1.0
 
 
-def take(trainer: Trainer, rate: float) -> StepTaken:
+def take_step(trainer: Trainer, rate: float) -> StepTaken:
     """Take the next step on a copy, with a learning rate."""
     loss, by_name = gradients(trainer)
     after, loss_after = _moved(trainer, by_name, rate)
@@ -401,7 +401,7 @@ class ModelAtStep:
 def _at(model: ModelAtStep) -> Trainer | StepTaken:
     """Return the trainer before any step, or the step last taken."""
     if model.rates:
-        return model.earlier.use(lambda trainer: take(trainer, model.rates[-1]))
+        return model.earlier.use(lambda trainer: take_step(trainer, model.rates[-1]))
     return start(model.experiment, Path(model.checkpoint) if model.checkpoint else None)
 
 
@@ -430,23 +430,23 @@ SAME = 1e-6
 """A loss that changes by less counts as the same."""
 
 
-def about_guessing(n: int) -> Question:
+def guessing_question(n: int) -> Question:
     """Ask for the loss of a model that finds all of n classes equally likely."""
     even = f"{math.log(n):.2f}"
     return choice_question(
         N_("If all {n:,} classes were equally likely, what would the loss be?", n=n),
         even,
         {
-            f"{1 / n:.2g}": N_("That is the probability of each; the loss is −ln of it."),
-            f"{math.log2(n):.2f}": N_("That is in bits; the loss is in nats, with ln."),
+            f"{1 / n:.2g}": N_("That is the probability of each; the loss is its −ln."),
+            f"{math.log2(n):.2f}": N_("That is in bits; the loss is in nats."),
             f"{n:,}": N_("That is the perplexity, exp(loss)."),
-            "0": N_("Only a model that gives the right class probability 1 has loss 0."),
+            "0": N_("That takes probability 1 for the right class."),
         },
-        N_("−ln(1/{n}) = ln {n}: the line of guessing on every loss curve.", n=n),
+        N_("−ln(1/{n}) = ln {n}: the guessing line of every loss curve.", n=n),
     )
 
 
-def about_step(rate: float, before: float, after: float) -> Question:
+def step_question(rate: float, before: float, after: float) -> Question:
     """Ask what a step does to the loss of the same batch. before, after: the losses."""
     change = after - before
     falls, same, rises = N_("It falls"), N_("It stays the same"), N_("It rises")
@@ -455,9 +455,9 @@ def about_step(rate: float, before: float, after: float) -> Question:
         N_("One step with learning rate {rate:.3g}: what happens to this batch's loss?", rate=rate),
         answer,
         {
-            falls: N_("A step follows the slope downhill, but this one goes too far."),
-            same: N_("Every weight with a gradient moves, so the loss changes."),
-            rises: N_("The step goes against the gradient, and here it is short enough."),
+            falls: N_("The step goes downhill, but too far."),
+            same: N_("Every weight with a gradient moves."),
+            rises: N_("The step goes downhill and is short enough."),
         },
         N_("From {one:.4g} to {other:.4g}.", one=before, other=after),
     )

@@ -527,6 +527,6 @@ def about_most(rows: Sequence[ParameterRow]) -> Question:
     return choice_question(
         N_("Which part of this model holds the most parameters?"),
         most,
-        {part: N_("That part holds {share:.0%} of them.", share=share) for part, share in others},
+        {part: N_("That part holds {share:.0%}.", share=share) for part, share in others},
         most_in(rows),
     )

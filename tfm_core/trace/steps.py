@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType
@@ -62,11 +63,17 @@ class StepTensor:
         """Whether there are numbers, and not only a shape."""
         return not self.looked_at.is_meta
 
+    @property
+    def gradient(self) -> Tensor | None:
+        """The gradient of the loss by the tensor, where ``with_gradients`` captured it."""
+        return self.value.grad if self.value.is_leaf or self.value.retains_grad else None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """One step. topics name the paragraphs that are true of this model's settings.
 
+    part: the part of the model that it is about.
     name: stands in links and in what leads here, so it stays; a step's number is its place in the
     trace of a model, from 1.
     code runs on ``inputs`` (and ``names``: modules and plain values) and gives ``outputs``.
@@ -75,6 +82,7 @@ class Step:
     show first; the first of ``outputs`` unless said.
     """
 
+    part: Part
     name: str
     title: str
     topics: tuple[str, ...]
@@ -91,6 +99,12 @@ class Step:
     def tensors(self) -> tuple[StepTensor, ...]:
         """All tensors of the step, those that it makes first."""
         return (*self.outputs, *self.extra, *self.inputs)
+
+    @property
+    def gradient(self) -> Mapping[str, Tensor]:
+        """The gradients of the loss by what the step makes, as far as they were captured."""
+        by_name = {one.name: one.gradient for one in self.outputs}
+        return {name: gradient for name, gradient in by_name.items() if gradient is not None}
 
     @property
     def hidden_shapes(self) -> frozenset[str]:
@@ -117,11 +131,14 @@ _AS_NAMED: Mapping[str, str] = {}
 def _lines(
     key: str, lines: Mapping[str, str], numbers: Mapping[str, object]
 ) -> Callable[[str], str]:
-    """Return what fills a line of a question. lines: a line -> the one in its place."""
+    """Return what fills a line of a question, or one that all share. lines: see ``ask_number``."""
 
     def line(label: str) -> str:
-        name = f"{key}.{lines.get(label, label)}"
-        return Paragraph(f"walk_questions/{name}", **numbers)
+        label = lines.get(label, label)
+        for name in (f"{key}.{label}", f"shared.{label}"):
+            with suppress(KeyError):
+                return Paragraph(f"walk_questions/{name}", **numbers)
+        raise KeyError(f"{key}.{label}")
 
     return line
 
@@ -324,13 +341,13 @@ class View:
         """Return a sublayer of the block by the end of its path."""
         return next(part for part in sublayers(self.block) if part.layer.path.endswith(f".{name}"))
 
-    def got(self, what: str) -> Tensor:
+    def captured(self, key: str) -> Tensor:
         """Return what was recorded below the block: ``"self_attention.weights"``."""
-        return self.subject.cache[f"{self.path}.{what}"]
+        return self.subject.cache[f"{self.path}.{key}"]
 
-    def has(self, what: str) -> bool:
+    def has_captured(self, key: str) -> bool:
         """Return whether that was recorded."""
-        return f"{self.path}.{what}" in self.subject.cache
+        return f"{self.path}.{key}" in self.subject.cache
 
     def module(self, name: str) -> nn.Module:
         """Return a module below the block."""
@@ -361,7 +378,7 @@ class View:
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
         """B, tokens, H, d_head, d_model."""
-        batch, length, d_model = self.got("self_attention.query_input").shape
+        batch, length, d_model = self.captured("self_attention.query_input").shape
         return batch, length, self.attention.n_heads, self.attention.d_head, d_model
 
     @property
@@ -397,12 +414,12 @@ class View:
     def attended(self, name: str) -> StepTensor:
         """Return what the block's self-attention records under a name of a step's code."""
         if name == "mask":
-            return self.mask(self.got("self_attention.mask"))
+            return self.mask(self.captured("self_attention.mask"))
         recorded, label, axes = _OF_ATTENTION[name]
         if not self.attention.n_kv_heads:
             axes = axes.replace("d_kv", "d_q")
         axes = axes.replace("d_q", self.d_q[0])
-        return self.seen(name, label, self.got(f"self_attention{recorded}"), axes)
+        return self.seen(name, label, self.captured(f"self_attention{recorded}"), axes)
 
     def mask(self, mask: Tensor, words: str = "") -> StepTensor:
         """Return a mask with the axes that it has: 1 where it is the same for all."""
@@ -445,6 +462,7 @@ class View:
         wanted = [each for each in read if each not in known and each not in given]
         given |= {each: value for each in wanted if (value := self._named(each)) is not None}
         return Step(
+            self.part,
             self.name,
             title,
             tuple(topics),

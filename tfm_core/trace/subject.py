@@ -482,7 +482,7 @@ def _some_pictures(
         if "fashion" in config.name:
             return split.images[chosen].numpy(), [], note
         return split.images[chosen].numpy(), list(range(N_PICTURES)), note
-    words = N_("This task has no pictures before training; these are noise.")
+    words = N_("Before training, this task has no pictures; these are noise.")
     return *_noise(config, seed), words
 
 

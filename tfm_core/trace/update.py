@@ -18,7 +18,7 @@ from tfm_core.choices.variants.optimisers import COEFFICIENTS, ITERATIONS, RMS
 from tfm_core.inspect.syntax import source
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
-from tfm_core.trace.learning import StepTaken, chance, clip_scale, copied, rows
+from tfm_core.trace.learning import StepTaken, clip_scale, copied, rows, step_randomness
 from tfm_core.training.loop import Trainer
 
 ITERATED: Final = "X"
@@ -248,9 +248,10 @@ def two_ways(taken: StepTaken) -> dict[str, float]:
     copy = copied(trainer)
     for group in copy.optimizer.param_groups:
         group["lr"] = taken.rate
-    with chance(trainer) as generator:
+    with step_randomness(trainer) as generator:
         module_loss = with_modules(copy, rows(trainer), generator)
-    with chance(trainer) as generator:  # on a copy: it leaves tied weights as plain tensors
+    with step_randomness(trainer) as generator:
+        # on a copy: it leaves tied weights as plain tensors
         loss, by_name = with_functions(copied(trainer), rows(trainer), generator)
     _norm, scale = clip_scale(by_name, trainer.experiment.trained.clip_norm)
     gradients, weights = [], []

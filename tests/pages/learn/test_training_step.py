@@ -11,7 +11,7 @@ from tests.pages.shown import shown
 from tests.trace.test_learning import chosen
 from tests.training.test_loop import experiment as learns
 from tfm_core.choices.mistakes import made_in
-from tfm_core.trace.learning import scheduled_rate, start, take
+from tfm_core.trace.learning import scheduled_rate, start, take_step
 from tfm_core.training.checkpoints import FILE, save
 
 PAGE = "learn/training_step.py"
@@ -47,7 +47,7 @@ def test_a_cold_page_takes_a_step_and_one_of_an_edit_shows_no_example(store):
     run = store.create(chosen())
     assert opened_at(PAGE, run=run.id).selectbox(key="model-choice").value == "run"
     trainer = start(chosen())
-    taken = take(trainer, scheduled_rate(trainer))
+    taken = take_step(trainer, scheduled_rate(trainer))
     at = at_stage(opened(), "after")
     assert not at.metric  # what happens is asked first
     revealed(at)
@@ -94,7 +94,7 @@ def test_the_run_is_untouched_and_its_memory_is_there(store):
     experiment = small(chosen(model={"dropout": 0.0}))
     run = store.create(experiment)
     trained = start(experiment)
-    trained = take(trained, 0.01).after
+    trained = take_step(trained, 0.01).after
     folder = run.folder / "checkpoints" / "last"
     save(trained, folder)
     before = (folder / FILE).read_bytes()
@@ -114,7 +114,7 @@ def test_the_run_is_untouched_and_its_memory_is_there(store):
 def test_a_mistake_of_the_model_is_trained_beside_it_on_request(store):
     at = at_stage(opened(learns("encoder-decoder", "dates")), "mistakes")
     assert "After 30 steps each" not in said(at)
-    assert "No training goes past this error." in said(at)  # keys at the length of the queries
+    assert "Training stops at this error." in said(at)  # keys at the length of the queries
     at.toggle(key="training-step-apart-sample-deviation").set_value(True).run()
     assert "After 30 steps each" in said(at)
     assert "does not give the mistake away" in said(at)

@@ -226,7 +226,7 @@ def _label(key: str, nodes: Sequence[BackwardNode], say: Say) -> str:
             short = ".".join(node.parameter.split(".")[-2:])
             return f"{short}\\n{say(N_('gradient {norm:.3g}', norm=norm))}"
         return node.name
-    words = [key, say(counted("{n} operation", "{n} operations", len(nodes)))]
+    words = [key, say(counted("{n} tensor", "{n} tensors", len(nodes)))]
     if n_values := sum(node.n_values for node in nodes):
         facts = N_("{n:,} parameters, gradient {norm:.3g}", n=n_values, norm=norm)
         words.append(say(facts))
