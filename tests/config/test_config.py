@@ -133,7 +133,7 @@ def test_configs_are_frozen_and_tasks_their_own_kind_and_old_pictures_as_before(
         (
             {"model.window": "2", "model.full_every": "1"},
             "model.full_every",
-            "none has the window",
+            "no layer has the window",
         ),
         (
             {"model.n_kv_heads": "2", "model.mistakes": "sliced-heads"},
@@ -443,7 +443,7 @@ def test_all_words_of_choices_belong_to_one_and_none_is_missing_in_a_language():
     shown += words("choices/settings/shape").values()
     used = {each.key for each in shown if isinstance(each, Paragraph)}
     subjects = {*ARCHITECTURES, *COMPARISONS, *EXPLANATIONS, *KINDS, *MASKS, *ROLES}
-    subjects |= {f"{stack}.{mask}" for stack in ("decoder", "self") for mask in OTHER_MASKS}
+    subjects |= {*OTHER_MASKS}
     subjects |= {f"{section}.{name}" for section, names in SETTINGS.items() for name in names}
     subjects.add("seed")
     for english in Path(sentences.CONTENT_DIR / "en" / "choices").glob("*.md"):

@@ -129,7 +129,9 @@ def test_lines_maps_and_bars_tell_their_extremes():
     words = described(chart(table, x="step", y={"loss": "training"}))
     for part in ("training", "3.25 at 0", "1.5 at 13", "0.5 at 7", "5.75 at 11", "step"):
         assert part in words
-    assert "Across: step. Up: loss." in described(chart(table, x="step", y="loss"))
+    assert "Horizontal axis: step. Vertical axis: loss." in described(
+        chart(table, x="step", y="loss")
+    )
     assert "71.9%" in described(chart(table, x="step", y="right"))
     words = line("a", [0, 1, 2, 3], [None, 2, np.nan, 5])
     assert "2 at 1" in words
@@ -173,7 +175,7 @@ def test_trees_points_and_many_lines_are_told():
     assert described(go.Figure()) == described(go.Figure(aid)) == "Nothing is drawn yet."
     assert scatter("here", [0.5], ["validation"]) == "here: 0.5 at validation."
     assert scatter("there", ["a", "b"], ["c", "d"], has_line=True) == "there: 2 points."
-    assert "across from 1 to 2, up from 3 to 5" in scatter("points", [1, 2], [5, 3])
+    assert "1 to 2 horizontally, 3 to 5 vertically" in scatter("points", [1, 2], [5, 3])
     assert line("gaps", [1, 2], [None, None]) == "gaps: no values yet."
 
 

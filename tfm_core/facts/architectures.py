@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tfm_core.sentences import Paragraph, StudentError, words
 class Architecture:
     """A model to scale.
 
-    Its words are in ``choices/architectures.md``, its sizes in ``architectures.toml``.
+    ``architectures.toml`` holds its sizes, ``choices/architectures.md`` what is translated.
     src_len and tgt_len: tokens of one full example (0 for pictures). n_parameters: the published
     or recomputed count, exact; None where the paper does not fix it. source: where it stands.
     batch: examples that the walk shows. own_class: the path of the module that is the notebook's
@@ -62,16 +63,17 @@ def _architecture(name: str, entry: Mapping[str, Any]) -> Architecture:
         ends["pad_id"] = None
     family = whole["family"]
     facts = {part: whole[part] for part in _FACTS if part in whole}
+    with suppress(KeyError):  # many published models need no words but their name and paper
+        facts |= words(f"choices/architectures/{name}")
     return Architecture(
         name,
         model=MODEL_CONFIGS[family].parse(settings),
         shape=SHAPES.get(family, TextShape)(**ends),
-        **words(f"choices/architectures/{name}"),
         **facts,
     )
 
 
-_FACTS = ("src_len", "tgt_len", "n_parameters", "batch", "own_class")
+_FACTS = ("label", "source", "src_len", "tgt_len", "n_parameters", "batch", "own_class")
 _KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 ARCHITECTURES = {name: _architecture(name, entry) for name, entry in _KNOWN["model"].items()}
 

@@ -50,7 +50,7 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
 
 def _changed(label: str, old: object, new: object) -> Sentence:
     values = {"new": _value_text(new), "old": _value_text(old)}
-    return N_("{label}: {new}, not {old}.", label=label, **values)
+    return N_("{label}: {new} instead of {old}.", label=label, **values)
 
 
 def _limits(
@@ -76,24 +76,21 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
         sum(macs(a.model, a.shape, src_len=a.src_len, tgt_len=a.tgt_len).values())
         for a in (first, second)
     ]
-    return [
-        N_(
-            "It has {ratio} the parameters: {counts:,}, not {counts_2:,}.",
-            ratio=_ratio(counts[1], counts[0]),
-            counts=counts[1],
-            counts_2=counts[0],
-        ),
-        Paragraph(
-            "facts/compute",
-            ratio=_ratio(work[1], work[0]),
-            work=work[1] / 1000000000.0,
-            work_2=work[0] / 1000000000.0,
-        ),
-    ]
-
-
-def _ratio(new: int, old: int) -> str:
-    return N_("exactly") if new == old else N_("{ratio:.3g} times", ratio=new / old)
+    sentences = [N_("It has the same number of parameters: {n:,}.", n=counts[0])]
+    if counts[0] != counts[1]:
+        sentences = [
+            N_(
+                "It has {ratio:.3g} times the parameters: {new:,} instead of {old:,}.",
+                ratio=counts[1] / counts[0],
+                new=counts[1],
+                old=counts[0],
+            )
+        ]
+    if work[0] == work[1]:
+        return [*sentences, N_("A full example takes the same arithmetic.")]
+    giga = [one / 1e9 for one in work]
+    ratio = work[1] / work[0]
+    return [*sentences, Paragraph("facts/compute", ratio=ratio, work=giga[1], work_2=giga[0])]
 
 
 def _value_text(value: object) -> str:

@@ -45,7 +45,12 @@ def described(figure: go.Figure) -> Sentence:
     has_panels = "xaxis2" in figure.layout.to_plotly_json()  # each of which has a name
     spoken = [_of_trace(trace, figure.layout, has_panels) for trace in read[:MAX_TRACES]]
     if x and not has_panels:
-        spoken.insert(0, N_("Across: {x}. Up: {y}.", x=x, y=y) if y else N_("Across: {x}.", x=x))
+        spoken.insert(
+            0,
+            N_("Horizontal axis: {x}. Vertical axis: {y}.", x=x, y=y)
+            if y
+            else N_("Horizontal axis: {x}.", x=x),
+        )
     if len(read) > MAX_TRACES:
         spoken.append(N_("And {n} more.", n=len(read) - MAX_TRACES))
     return joined(*spoken)
@@ -164,7 +169,7 @@ def scatter(
         return _count(name, len(y))
     (left, right), (low, high) = (pair for pair in ends if pair is not None)
     return N_(
-        "{name}, {n} points: across from {left} to {right}, up from {low} to {high}.",
+        "{name}, {n} points: {left} to {right} horizontally, {low} to {high} vertically.",
         name=name,
         n=len(y),
         left=left,

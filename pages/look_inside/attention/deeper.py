@@ -167,7 +167,7 @@ def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
             help=_("Mean distance from query to key."),
         ),
         **{
-            name: share(_(role["label"]).capitalize(), help=_(role["help"]))
+            name: share(_(role["label"]).capitalize(), help=_(role.get("help")))
             for name, role in ROLES.items()
         },
     }

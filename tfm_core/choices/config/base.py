@@ -191,7 +191,7 @@ def setting(
 
 def set_fact(label: str, *, default: Any = ..., **rules: Any) -> Any:
     """Return the field of a fact about the set; links and files carry it, no control shows it."""
-    words, extra = N_("Given by the set."), dict[str, Any](carried=True)
+    words, extra = N_("Fixed by the data set."), dict[str, Any](carried=True)
     return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
 
 

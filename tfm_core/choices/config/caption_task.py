@@ -30,10 +30,10 @@ class CaptionTaskConfig(PictureTaskConfig):
     n_digits: int = setting("n_digits", 2, ge=N_DIGITS[0], le=N_DIGITS[-1])
     language: Annotated[str, OneOf(LANGUAGES)] = setting("language", "english")
     sizes: bool = setting("sizes", False)
-    rotation: float = setting("rotation-captions", 10.0, ge=0, le=45, step=1, advanced=True)
-    scale: float = setting("scale-captions", 0.1, ge=0, le=0.5, step=0.05, advanced=True)
+    rotation: float = setting("rotation", 10.0, ge=0, le=45, step=1, advanced=True)
+    scale: float = setting("scale", 0.1, ge=0, le=0.5, step=0.05, advanced=True)
     slant: float = setting("slant", 0.2, ge=0, le=1, step=0.05, advanced=True)
-    shift: float = setting("shift-captions", 1.5, ge=0, le=7, step=0.5, advanced=True)
+    shift: float = setting("shift", 1.5, ge=0, le=7, step=0.5, advanced=True)
     n_train: int = setting("n_train-captions", 20000, ge=8, le=200_000, step=1000, advanced=True)
     n_validation: int = setting(
         "n_validation-captions", 500, ge=8, le=10_000, step=100, advanced=True

@@ -31,7 +31,7 @@ class ImageTaskFacts:
     class_names: tuple[str, ...] = ()
     n_train: int = 0
     n_test: int = 0
-    unseen: str = N_("Splits share no picture.")
+    unseen: str = N_("No picture is in two splits.")
     families: tuple[str, ...] = ("vit",)
     answer: Literal["label", "sequence"] = "label"
     ground: Ground = "dark"

@@ -113,12 +113,10 @@ class CaptionerConfig(PatchConfig, WriterConfig):
     """A Vision Transformer's encoder reads a picture; a text decoder attends to it."""
 
     family: Literal["captioner"] = "captioner"
-    n_encoder_layers: int = setting("n_encoder_layers-captioner", 2, ge=1, le=48)
-    n_decoder_layers: int = setting("n_decoder_layers-captioner", 1, ge=1, le=48)
+    n_encoder_layers: int = setting("n_encoder_layers", 2, ge=1, le=48)
+    n_decoder_layers: int = setting("n_decoder_layers", 1, ge=1, le=48)
     patch_size: int = setting("patch_size", 7, ge=1, le=256)
-    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = setting(
-        "position-captioner", "sinusoidal-2d"
-    )
+    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = setting("position-patches", "sinusoidal-2d")
     text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = setting("text_position", "learned")
     stem: Annotated[str, OneOf(STEMS)] = setting("stem", "conv")
 
@@ -186,5 +184,5 @@ MODEL_CONFIGS: dict[str, type[AnyModel]] = tagged(AnyModel, "family")
 def built(model: ModelConfig) -> AnyModel:
     """Return the settings of a model that the app can build. Raises StudentError for any other."""
     if isinstance(model, ForeignModelConfig):
-        raise StudentError("This model is part of another program; its settings are unknown here.")
+        raise StudentError("This model is from another program, so its settings are unknown.")
     return model

@@ -47,7 +47,7 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
         N_("Data"), default=EXAMPLE, pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$"
     )
     called: str = set_fact(N_("Name of the set"), default="Four shapes", max_length=60)
-    side: int = set_fact(N_("Pixels to a side"), default=28, ge=16, le=64)
+    side: int = set_fact(N_("Pixels per side"), default=28, ge=16, le=64)
     is_coloured: bool = set_fact(N_("In colour"), default=False)
     ground: Ground = set_fact(N_("Background"), default="dark")
     classes: str = set_fact(N_("Classes"), default=BETWEEN.join(_SHAPES), max_length=20_000)

@@ -31,7 +31,7 @@ ARCHITECTURES = {"gpt2": "GPT-2", "llama": "Llama", "bert": "BERT", "vit": "ViT"
 _HELP = N_("Trained elsewhere, opened from a folder.")
 
 
-WITHOUT_HEAD = N_("Opened without its head ({parts}): what that answers is not shown.")
+WITHOUT_HEAD = N_("Opened without its head ({parts}), so its answers are not shown.")
 
 
 class OpenedConfig(Config):
@@ -54,11 +54,11 @@ class OpenedWordsConfig(OpenedConfig):
     tokenizer: str = set_fact(N_("Tokenizer"), default="", pattern=r"^([0-9a-f]{20})?$")
     n_words: int = set_fact(N_("Vocabulary"), default=5, ge=1, le=_MAX_ROWS)
     pad_id: int = set_fact(N_("Padding"), default=-1, ge=-1, le=_MAX_ROWS)
-    bos_id: int = set_fact(N_("Begins a text"), default=-1, ge=-1, le=_MAX_ROWS)
-    eos_id: int = set_fact(N_("Ends a text"), default=-1, ge=-1, le=_MAX_ROWS)
+    bos_id: int = set_fact(N_("Start token"), default=-1, ge=-1, le=_MAX_ROWS)
+    eos_id: int = set_fact(N_("End token"), default=-1, ge=-1, le=_MAX_ROWS)
     unk_id: int = set_fact(N_("Unknown"), default=-1, ge=-1, le=_MAX_ROWS)
-    bos: str = set_fact(N_("Begins a text"), default="", max_length=100)
-    eos: str = set_fact(N_("Ends a text"), default="", max_length=100)
+    bos: str = set_fact(N_("Start token"), default="", max_length=100)
+    eos: str = set_fact(N_("End token"), default="", max_length=100)
 
     @property
     def begin(self) -> str:
@@ -124,7 +124,7 @@ class PretrainedReaderConfig(LabelledConfig, OpenedWordsConfig, NamedTaskConfig)
     context: int = set_fact(N_("Longest text"), default=16, ge=2, le=MAX_TOKENS)
     head: Literal["pooler", "states"] = set_fact(N_("Answer"), default="states")
     n_segments: int = set_fact(N_("Segments"), default=1, ge=0, le=64)
-    mask_id: int = set_fact(N_("Hidden word"), default=-1, ge=-1, le=_MAX_ROWS)
+    mask_id: int = set_fact(N_("Mask token"), default=-1, ge=-1, le=_MAX_ROWS)
 
     @property
     def without_data(self) -> str:
@@ -197,11 +197,11 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
     }
     kind: Literal["pretrained-pictures"] = "pretrained-pictures"  # type: ignore[assignment]
     name: Literal["pretrained-pictures"] = task_setting("pretrained-pictures")
-    side: int = set_fact(N_("Pixels to a side"), default=224, ge=1, le=4096)
+    side: int = set_fact(N_("Pixels per side"), default=224, ge=1, le=4096)
     is_coloured: bool = set_fact(N_("In colour"), default=True)
     classes: str = set_fact(N_("Classes"), default=BETWEEN.join("01"), max_length=2_000_000)
     mean: tuple[Share, ...] = set_fact(N_("Mean of the pixels"), default=_HALF)
-    std: tuple[Deviation, ...] = set_fact(N_("Deviation of the pixels"), default=_HALF)
+    std: tuple[Deviation, ...] = set_fact(N_("Standard deviation of the pixels"), default=_HALF)
 
     @property
     def without_data(self) -> str:
@@ -222,7 +222,7 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
                 "classes", "A model has 1 to {most:,} classes, each with a name.", most=MAX_CLASSES
             )
         if {len(self.mean), len(self.std)} != {3 if self.is_coloured else 1}:
-            raise CrossError("mean", "Each channel has a mean and a deviation.")
+            raise CrossError("mean", "Each channel needs a mean and a standard deviation.")
         return self
 
 
@@ -253,11 +253,11 @@ class ForeignTaskConfig(NamedTaskConfig):
             N_("PyTorch model"),
             ("foreign",),
             "vectors",
-            N_("Trained in a program of your own."),
-            N_("As your program measured it."),
+            N_("Trained by your own program."),
+            N_("As measured by your program."),
         ),
         "look": OpenedFacts(
-            N_("A look"),
+            N_("Recorded forward pass"),
             ("foreign",),
             "vectors",
             N_("One forward pass of any PyTorch model, recorded by tfm_core.look."),
@@ -267,9 +267,9 @@ class ForeignTaskConfig(NamedTaskConfig):
     name: Literal["foreign", "look"] = task_setting("foreign")
     src_len: int = set_fact(N_("Longest source"), default=0, ge=0, le=_MAX_ROWS)
     tgt_len: int = set_fact(N_("Longest target"), default=0, ge=0, le=_MAX_ROWS)
-    bos: str = set_fact(N_("Begins a text"), default="", max_length=100)
+    bos: str = set_fact(N_("Start token"), default="", max_length=100)
     n_left_out: int = set_fact(N_("Maps of other shapes"), default=0, ge=0, le=10_000)
-    unseen: str = set_fact(N_("Not seen"), default="", max_length=100_000)
+    unseen: str = set_fact(N_("Not recorded"), default="", max_length=100_000)
 
     @property
     def without_data(self) -> str:

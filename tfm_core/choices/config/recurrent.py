@@ -20,7 +20,7 @@ class RecurrentConfig(FamilyConfig):
     family: Literal["recurrent"] = "recurrent"
     cell: Annotated[str, OneOf(CELLS)] = setting("cell", "gru")
     attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = setting("attention", "additive")
-    d_model: int = setting("d_model-recurrent", 64, ge=2, le=4096, step=8)
+    d_model: int = setting("d_model", 64, ge=2, le=4096, step=8)
     n_layers: int = setting("n_layers-recurrent", 1, ge=1, le=16)
     is_bidirectional: bool = setting("is_bidirectional", True)
     dropout: float = setting("dropout", 0.0, ge=0, lt=1, step=0.05)

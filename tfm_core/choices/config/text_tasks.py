@@ -11,7 +11,7 @@ from pydantic import model_validator
 from tfm_core.choices.config.base import CrossError, OneOf, setting
 from tfm_core.choices.config.reads import NamedTaskConfig, task_setting
 from tfm_core.choices.variants.operations import OPERATIONS, is_prime
-from tfm_core.sentences import Paragraph, words
+from tfm_core.sentences import N_, Paragraph, words
 
 AnswerKind = Literal["sequence", "label", "blanks"]
 """What is answered: a sequence up to <eos>, one label, or each hidden word in its place."""
@@ -34,9 +34,9 @@ class TextTaskFacts:
 
     label: str
     help: str
-    size_label: str
-    size_help: str
-    unseen: str
+    size_label: str = N_("Longest")
+    size_help: str = N_("Longest sequence, in tokens.")
+    unseen: str = N_("No example is in two splits.")
     sizes: range = range(2, 513)
     default_size: int = 10
     max_src_len: Callable[[int], int] = lambda n: n

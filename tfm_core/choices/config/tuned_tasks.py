@@ -43,7 +43,7 @@ class TunedConfig(OpenedWordsConfig):
         if self.trains == "lora" and self.rank > built(model).d_model:
             raise CrossError(
                 "task.rank",
-                "The rank is {rank}; with d_model {d_model} it can be {d_model} at most.",
+                "The rank is {rank}; with d_model {d_model} it must be at most {d_model}.",
                 rank=self.rank,
                 d_model=built(model).d_model,
             )
@@ -51,7 +51,7 @@ class TunedConfig(OpenedWordsConfig):
         if self.trains == "last" and self.n_last > n_layers:
             raise CrossError(
                 "task.n_last",
-                "The last {n_last} layers cannot be trained: the model has {n_layers}.",
+                "The model has only {n_layers} layers; choose at most that many.",
                 n_last=self.n_last,
                 n_layers=n_layers,
             )

@@ -38,7 +38,7 @@ class Turn:
 def checked(experiment: Experiment, turn: Turn) -> Turn:
     """Return the turn with its value as the setting stores it. Raises StudentError."""
     if turn.setting not in TURNABLE:
-        raise StudentError("{setting} cannot change during a training.", setting=turn.setting)
+        raise StudentError("{setting} cannot change during training.", setting=turn.setting)
     part, _dot, name = turn.setting.partition(".")
     return Turn(turn.step, turn.setting, getattr(getattr(turned(experiment, [turn]), part), name))
 

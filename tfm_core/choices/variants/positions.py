@@ -286,7 +286,7 @@ def _where(config: Any) -> tuple[str, ...]:
     scaled = (
         row.format(factor=f"{factor:g}", length=length) for row in ROPE_SCALINGS[scaling].latex
     )
-    turned = N_(r"&R_i\text{: turns pairs by the angles }i\,\theta_m")
+    turned = N_(r"&R_i\text{: rotates pairs by the angles }i\,\theta_m")
     return turned, angle, *scaled
 
 

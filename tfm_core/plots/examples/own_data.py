@@ -66,7 +66,7 @@ def balance(table: Mapping[str, Sequence[int]], *, height: int = 240) -> go.Figu
     counts = np.array([table[name] for name in names])
     title, more = N_("class"), len(table) - len(names)
     if more > 0:
-        title = N_("class ({n} more are not drawn)", n=more)
+        title = N_("class ({n} more not shown)", n=more)
     splits = {
         part: N_("{part}: {n:,}", part=_NAMES[part], n=sum(numbers))
         for part, numbers in zip(PARTS, zip(*table.values(), strict=True), strict=True)

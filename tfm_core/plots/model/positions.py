@@ -87,7 +87,7 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 opacity=1.0 if is_last else 0.25,
                 showlegend=False,
                 hovertemplate=N_(
-                    "position {position}, pair {pair}: turned by {angle:.3f} rad<extra></extra>",
+                    "position {position}, pair {pair}: rotated by {angle:.3f} rad<extra></extra>",
                     position=position,
                     pair=pair,
                     angle=angle,

@@ -34,7 +34,7 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
     if not any(is_true for *_, is_true in rows):
         rows.append((truth, chance, True))
     names = [
-        N_("{token} ◀ came, no. {rank}", token=shown(t), rank=rank) if came else shown(t)
+        N_("{token} ◀ actual, rank {rank}", token=shown(t), rank=rank) if came else shown(t)
         for t, _, came in rows
     ]
     columns = {"place": range(len(rows)), "value": [p for _, p, _ in rows]}
@@ -71,7 +71,7 @@ def lens_map(
     hover = texts_of(
         N_(
             "after {token}, {depth}: {says}, p = {p:.4f}<br>"
-            "the model’s own answer {answer} has p = {final:.4f} here"
+            "final answer {answer}: p = {final:.4f} here"
         ),
         rows={"token": tokens, "answer": [row[-1] for row in answers]},
         columns={"depth": labels},
@@ -160,7 +160,7 @@ def head_rows(heads: Floats, words: Sequence[str], *, marked: Sequence[int] = ()
         height=150 + 26 * len(rows),
         right=44,  # tilted words
         x={
-            "title": N_("key: the word read"),
+            "title": N_("key: word read"),
             "side": "top",
             "names": with_signs(words, marked),
             "tickangle": -40,

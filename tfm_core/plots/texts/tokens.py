@@ -42,7 +42,7 @@ def _chip(token: Token, say: Say) -> str:
     words = escape(token.shown).replace("&lt;/w&gt;", '<i class="end">&lt;/w&gt;</i>')
     kind = "chip unknown" if token.is_unknown else "chip"
     hint = say(
-        N_("number {n}, not in the vocabulary", n=token.id)
+        N_("number {n} (not in the vocabulary)", n=token.id)
         if token.is_unknown
         else N_("number {n}", n=token.id)
     )
@@ -107,7 +107,7 @@ def _cells(
 ) -> go.Figure:
     rows, columns = (np.arange(1, n + 1).tolist() for n in batch.ids.shape)
     says = texts_of(
-        N_("sentence {n}, place {place}<br>{token} = {id}<br>{kind}"),
+        N_("sentence {n}, position {place}<br>{token} = {id}<br>{kind}"),
         rows={"n": rows},
         columns={"place": columns},
         token=[[escape(word, quote=False) for word in words] for words in batch.tokens],

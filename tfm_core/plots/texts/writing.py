@@ -59,8 +59,8 @@ def surprise_text(
     )
     legend = say(
         N_(
-            "Surprise in bits: {scale} "
-            "(underlined from {n} on; 1 bit is a coin, {n} bits one of 32)",
+            "Surprise in bits: {scale}, underlined from {n} "
+            "(1 bit: a coin toss; {n} bits: one in 32)",
             scale=scale,
             n=f"{SURPRISED:.0f}",
         )
@@ -84,9 +84,7 @@ def written_text(
     scale = " ".join(
         f'<span class="t own" style="--s:{share}%">{share}%</span>' for share in (10, 50, 90)
     )
-    words = say(
-        N_("Underlined: written by the model, the likelier the stronger: {scale}", scale=scale)
-    )
+    words = say(N_("Underlined: written by the model, darker if likelier: {scale}", scale=scale))
     legend = f'<div class="tfm-gpt scale">{words}</div>' if chances else ""
     return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{legend}'
 

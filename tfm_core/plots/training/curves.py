@@ -37,7 +37,11 @@ _LOOKS: dict[str, Look] = {
     "validation": {"name": N_("validation"), "symbol": "circle"},
     "whole": {"name": N_("whole sequences"), "dash": "dash", "symbol": "diamond"},
     "average": {"name": N_("averaged weights"), "symbol": "circle"},
-    "average_whole": {"name": N_("averaged, whole sequences"), "dash": "dash", "symbol": "diamond"},
+    "average_whole": {
+        "name": N_("averaged weights, whole sequences"),
+        "dash": "dash",
+        "symbol": "diamond",
+    },
     "test": {
         "name": N_("test"),
         "mode": "markers",
