@@ -29,9 +29,9 @@ from tfm_core.inspect.attention.trained import weight_histograms
 from tfm_core.plots.chart import LOOKS, cells, chart, texts_of
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import reference_line
+from tfm_core.plots.model.walk import treemap
 from tfm_core.plots.palette import COLOURS, GREY, HUES
 from tfm_core.plots.training.curves import learning_curve
-from tfm_core.plots.treemap import treemap
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 

@@ -16,7 +16,7 @@ from tfm_core.inspect.attention.map_view import MEAN
 from tfm_core.inspect.writing import beams
 from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings, Hypothesis
 from tfm_core.inspect.writing.source import Source
-from tfm_core.plots.texts.writing import beam_tree
+from tfm_core.plots.writing import beam_tree
 from tfm_core.probe.types import Array
 
 MAX_BESIDE = 30

@@ -33,11 +33,11 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.advice import advice, advice_on
 from tfm_core.choices.config.base import choices_of, holds_several
 from tfm_core.choices.config.codec import default_sections
-from tfm_core.choices.config.tuned_tasks import TRAINS
+from tfm_core.choices.config.pretrained_tasks import TRAINS
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.record import Registry
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.data.own.pictures import FITS
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.facts.architectures import ARCHITECTURES

@@ -9,17 +9,30 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text.embeddings import EmbeddingTable, principal
 from tfm_core.inspect.text.tokenise import Token, batch
+from tfm_core.plots import tokens
 from tfm_core.plots.export import map_svg
 from tfm_core.plots.films import SIDES, projected, sides, width
-from tfm_core.plots.heads.attention import difference_map, head_map, outline_cells, usual_top
-from tfm_core.plots.heads.patches import numbered, patch_overlay, patch_weights
-from tfm_core.plots.heads.scores import score_lines
+from tfm_core.plots.heads.attention import (
+    difference_map,
+    head_map,
+    numbered,
+    outline_cells,
+    patch_overlay,
+    patch_weights,
+    score_lines,
+    usual_top,
+)
 from tfm_core.plots.kinds import HOLES
 from tfm_core.plots.model.walk import tensor_map
 from tfm_core.plots.palette import COLOURS, MASKED, SCALES, contrast
-from tfm_core.plots.texts import tokens
-from tfm_core.plots.texts.gpt import digit_map, guesses, head_rows, lens_map
-from tfm_core.plots.texts.writing import surprise_text, written_text
+from tfm_core.plots.writing import (
+    digit_map,
+    guesses,
+    head_rows,
+    lens_map,
+    surprise_text,
+    written_text,
+)
 
 QUERY, KEY = ("<bos>", "학교", "에"), ("I", "go", "to", "school", "&")
 

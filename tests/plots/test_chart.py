@@ -23,15 +23,15 @@ from tfm_core.inspect.tensors.sight import InputSpec, sight
 from tfm_core.plots import sheet
 from tfm_core.plots.chart import cells, chart
 from tfm_core.plots.described import MAX_TRACES, described, line, scatter
-from tfm_core.plots.examples.pictures import picture_url, png, png_url
+from tfm_core.plots.examples import picture_url, png, png_url
 from tfm_core.plots.export import csv, map_svg, map_table, page
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.model import tensor_ops
 from tfm_core.plots.model.tensor_ops import Colours
+from tfm_core.plots.model.walk import treemap
 from tfm_core.plots.palette import BACKGROUNDS, COLOURS, INKS, MASKED, SCALES, ThemeName, contrast
 from tfm_core.plots.sheet import written
-from tfm_core.plots.treemap import treemap
 from tfm_core.sentences import N_, Sentence
 
 FOUND = Columns(step=Column(N_("step"), ","), right=share("right"), n=Column("of", ","))

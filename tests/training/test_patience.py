@@ -8,7 +8,7 @@ import torch
 from tests.training.going_on import resumed_at
 from tests.training.test_loop import experiment, records
 from tfm_core.choices.config.base import ConfigError
-from tfm_core.choices.config.turns import TURNABLE, Turn, checked, turn_of
+from tfm_core.choices.config.experiment import TURNABLE, Turn, checked, turn_of
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control
 from tfm_core.runs.record.figures import figures, summary

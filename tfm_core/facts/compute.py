@@ -15,7 +15,7 @@ from tfm_core.anatomy import Lengths, anatomy, stacks
 from tfm_core.anatomy.trained import trained
 from tfm_core.choices.config import DEPTHS, Experiment, ModelConfig, RecurrentConfig
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.learning_rate import nearest_preset

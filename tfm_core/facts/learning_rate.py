@@ -7,7 +7,7 @@ from functools import lru_cache
 from tfm_core.choices.config import Experiment, built
 from tfm_core.choices.config.advice import Advice, advice
 from tfm_core.choices.presets import PRESETS, Preset
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 
 
 def usual_rate(experiment: Experiment) -> float:

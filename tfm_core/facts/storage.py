@@ -14,7 +14,7 @@ from tfm_core.anatomy.trained import trained
 from tfm_core.choices.config import Experiment, TunedConfig, built
 from tfm_core.choices.config.shape import CaptionShape, TextShape
 from tfm_core.choices.config.training import WEIGHT_SETS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import lengths
 

@@ -35,8 +35,7 @@ from tfm_core.inspect.attention.cell import AttentionCell, cell, seen, traced
 from tfm_core.inspect.attention.example import Example, example_of, nearest, same_example
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.map_view import check_same_tokens, compare
-from tfm_core.plots.heads.attention import difference_map, head_map
-from tfm_core.plots.heads.scores import score_lines
+from tfm_core.plots.heads.attention import difference_map, head_map, score_lines
 from tfm_core.probe.labels import KINDS, axes, modules_by_kind, rows
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound

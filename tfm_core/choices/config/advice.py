@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from tfm_core.choices.config.experiment import Experiment
 from tfm_core.choices.config.model import built
 from tfm_core.choices.config.training import TrainingConfig, default_weight_decay
-from tfm_core.choices.variants.optimisers import OPTIMISERS
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.training import OPTIMISERS, PRECISIONS
 from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.choices.config.base import CrossError, OneOf, setting
-from tfm_core.choices.config.own_tasks import set_id
 from tfm_core.choices.config.reads import NamedTaskConfig, task_setting
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.config.text_tasks import set_id
+from tfm_core.choices.variants.tasks import UNITS
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph, words
 

@@ -16,7 +16,7 @@ from tfm_core.plots.chart import Look, cells, chart, texts_of
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import HIDDEN, lay_out
 from tfm_core.plots.palette import COLOURS, GREY, HUES
-from tfm_core.plots.training.stage import thin
+from tfm_core.plots.training.curves import thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.plots.chart import LOOKS, MAX_MARKED, Look, chart
-from tfm_core.plots.training.stage import smooth, thin
+from tfm_core.plots.training.curves import smooth, thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import Sentence
 
