@@ -20,7 +20,7 @@ from tfm_core.plots.chart import Details, Look, cells, chart
 from tfm_core.plots.heads.attention import Theme
 from tfm_core.plots.kinds import frame
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
-from tfm_core.plots.texts.writing import marked
+from tfm_core.plots.writing import marked
 from tfm_core.sentences import N_
 
 _ERRORS: dict[Theme, tuple[str, str]] = {

@@ -15,21 +15,16 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.data.opened.spelling import labels, running
-from tfm_core.inspect.writing.steps import WAYS, in_nats, parts_at
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.writing.steps import NEXT, WAYS, in_nats, parts_at
 from tfm_core.korean import lang
-from tfm_core.plots.kinds import lay_out
+from tfm_core.plots.chart import cells, chart, texts_of
+from tfm_core.plots.kinds import frame, lay_out, legend_to
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
-from tfm_core.sentences import N_, Say
+from tfm_core.sentences import N_, Say, percent, whole_percent
 
 if TYPE_CHECKING:
     import pandas as pd
-import pandas as pd
-
-from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.writing.steps import NEXT
-from tfm_core.plots.chart import cells, chart, texts_of
-from tfm_core.plots.kinds import frame, legend_to
-from tfm_core.sentences import percent, whole_percent
 
 SURE, SURPRISED = 1.0, 5.0
 """Bits below which a token has no colour, and above which it has all of it and an underline."""

@@ -29,7 +29,7 @@ from tfm_core.inspect.speed.report import (
     recorded,
 )
 from tfm_core.inspect.syntax import source_of
-from tfm_core.plots.training import training_step as plots
+from tfm_core.plots.training import comparison as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.runner import BenchmarkProcess

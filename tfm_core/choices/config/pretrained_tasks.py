@@ -1,7 +1,7 @@
 """Models that were trained elsewhere, as tasks: opened, recorded, or trained further here.
 
-Where nothing is learned, a task is in no list of what a family can learn. A configuration holds what
-a model must know of its words; the tokenizer lies in the run's folder under its digest.
+Where nothing is learned, a task is in no list of what a family can learn. A configuration holds
+what a model must know of its words; the tokenizer lies in the run's folder under its digest.
 """
 
 from __future__ import annotations
