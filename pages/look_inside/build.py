@@ -155,7 +155,7 @@ def _parameters(chosen: Chosen, part: OpenPart, scheme: Scheme) -> None:
             )
         ]
     for row in rows[:MAX_ROWS]:
-        name = f"`{row.module}`" if row.module else f"`{row.here}` ({_(model_choice.NO_NAME)})"
+        name = f"`{row.module}`" if row.module else f"`{row.our_name}` ({_(model_choice.NO_NAME)})"
         line = f"- {name}: {row.formula} = **{row.n_parameters:,}**"
         tied = _(" (tied to `{name}`)", name=row.tied_to) if row.tied_to else ""
         lines.append(line + tied)

@@ -87,7 +87,7 @@ def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0)
         left, right = st.columns([3, 2], gap="medium")
     with left:
         show.figure(
-            beam_tree(comparison.tree, most=16),
+            beam_tree(comparison.tree, max_steps=16),
             _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
             key=f"{key}-tree",
         )

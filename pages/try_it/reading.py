@@ -205,7 +205,7 @@ def _look_through(run: Run, text: str) -> None:
     """Draw the lens on a text, or on the answer of an adder."""
     looked = look_through(run, text)
     show.figure(
-        plots.lens_map(*looked, most=MAX_SHOWN),
+        plots.lens_map(*looked, max_tokens=MAX_SHOWN),
         _("Rows: what the model would predict after each layer."),
         key="lens-map",
     )

@@ -297,7 +297,7 @@ def test_chips_escape_mark_and_count_what_is_typed():
     html = tokens.chips([Token("사자", 4), Token("lion", 5), Token("사자 lion", 6)])
     assert html.count('lang="ko"') == 1
     assert '<b lang="ko">사자</b>' in html
-    html = tokens.chips([Token("a", 4)] * 7, most=5)
+    html = tokens.chips([Token("a", 4)] * 7, max_chips=5)
     assert html.count('class="chip"') == 5
     assert "and 2 more" in html
 

@@ -57,12 +57,12 @@ SHAPES: Mapping[str, type[Any]] = {"vit": ImageShape, "captioner": CaptionShape}
 
 def _architecture(name: str, entry: Mapping[str, Any]) -> Architecture:
     style: Mapping[str, Any] = _KNOWN["style"].get(entry.get("style"), {})
-    whole = {**style, **entry}
+    values = {**style, **entry}
     settings, ends = (style.get(part, {}) | entry.get(part, {}) for part in ("model", "shape"))
     if ends.get("pad_id") == "none":
         ends["pad_id"] = None
-    family = whole["family"]
-    facts = {part: whole[part] for part in _FACTS if part in whole}
+    family = values["family"]
+    facts = {part: values[part] for part in _FACTS if part in values}
     with suppress(KeyError):  # many published models need no words but their name and paper
         facts |= words(f"choices/architectures/{name}")
     return Architecture(
@@ -113,12 +113,12 @@ def resized(known: Architecture, sizes: FreeSizes) -> Architecture:
     Raises ValueError, in a sentence, where a learned position table is too short for the lengths.
     """
     names = offered(known.shape)
-    own = asdict(sizes_of(known))
+    current = asdict(sizes_of(known))
     changed = {name: size for name, size in asdict(sizes).items() if size and name in names}
-    if all(own[name] == size for name, size in changed.items()):
+    if all(current[name] == size for name, size in changed.items()):
         return known
     assert isinstance(known.shape, TextShape)
-    new = FreeSizes(**(own | changed))
+    new = FreeSizes(**(current | changed))
     if not known.shape.has_source:
         new = replace(new, src_vocabulary=new.tgt_vocabulary)
     n_rows = known.model.n_positions

@@ -26,13 +26,13 @@ from tfm_core.sentences import N_, Say
 MAX_CHIPS = 400
 
 
-def chips(tokens: Sequence[Token], most: int = MAX_CHIPS, *, say: Say = str) -> str:
+def chips(tokens: Sequence[Token], max_chips: int = MAX_CHIPS, *, say: Say = str) -> str:
     """Return HTML: one chip a token, its number below it; after ``most`` how many more there are.
 
     A text of people's own is escaped. say: translates.
     """
-    parts = [_chip(token, say) for token in tokens[:most]]
-    more = len(tokens) - most
+    parts = [_chip(token, say) for token in tokens[:max_chips]]
+    more = len(tokens) - max_chips
     rest = f'<span class="more">{say(N_("and {n:,} more", n=more))}</span>' if more > 0 else ""
     return f'{_STYLE}<div class="tfm-tokens">{"".join(parts)}{rest}</div>'
 

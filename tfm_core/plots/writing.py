@@ -52,8 +52,8 @@ def surprise_text(
                 p=float(np.exp(-loss)),
             )
         )
-        look = f'class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%"'
-        spans.append(_span(token, f'{look} title="{escape(hint)}"', gap))
+        attributes = f'class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%"'
+        spans.append(_span(token, f'{attributes} title="{escape(hint)}"', gap))
     scale = "".join(
         f'<span class="t{" high" if bits >= SURPRISED else ""}" '
         f'style="--s:{_strength(bits):.0f}%">{bits:.0f}{"+" if bits >= SURPRISED else ""}</span>'
@@ -78,9 +78,9 @@ def written_text(
 
     chances: the probability of each written token, said on hover. say: translates.
     """
-    shown = running(tokens)
-    parts = [_span(token, 'class="given"', gap) for token in shown[:n_prompt]]
-    for token, chance in zip(shown[n_prompt:], chances, strict=True):
+    texts = running(tokens)
+    parts = [_span(token, 'class="given"', gap) for token in texts[:n_prompt]]
+    for token, chance in zip(texts[n_prompt:], chances, strict=True):
         look = f'class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%"'
         parts.append(_span(token, look, gap))
     scale = " ".join(
@@ -132,14 +132,14 @@ _STYLE = f"""<style>
 _LONGEST = 9  # letters of a token that are drawn; hover says all
 
 
-def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
-    """Draw a tree of beams (``BeamComparison.tree``), of a long one the last ``most`` steps.
+def beam_tree(tree: pd.DataFrame, *, max_steps: int = 16) -> go.Figure:
+    """Draw a tree of beams (``BeamComparison.tree``), of a long one the last ``max_steps`` steps.
 
     Branches that lead to a text that is still kept at the end are coloured, the others grey.
     """
     last = int(tree["step"].max())
-    first = max(0, last - most + 1)
-    shown = list(tree[tree["step"] >= first].itertuples())
+    first = max(0, last - max_steps + 1)
+    nodes = list(tree[tree["step"] >= first].itertuples())
     figure = go.Figure()
     for lives, colour, width, dash in (
         (False, GREY, 1.0, "dot"),
@@ -147,7 +147,7 @@ def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
     ):
         x: list[float | None] = []
         y: list[float | None] = []
-        for node in shown:
+        for node in nodes:
             if node.lives == lives and node.step > first:
                 x += [node.step, node.step + 1, None]
                 y += [node.parent + 1, node.place + 1, None]
@@ -160,8 +160,8 @@ def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
             line={"color": colour, "width": width, "dash": dash},
         )
     for lives, colour in ((False, GREY), (True, COLOURS["cross"])):
-        figure.add_scatter(**_marks([node for node in shown if node.lives == lives], colour))
-    depth = max(node.place for node in shown) + 1
+        figure.add_scatter(**_marks([node for node in nodes if node.lives == lives], colour))
+    depth = max(node.place for node in nodes) + 1
     plain: dict[str, Any] = {"dtick": 1, "showgrid": False, "zeroline": False}
     return lay_out(
         figure,
@@ -297,22 +297,22 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
 
 
 def lens_map(
-    read: Sequence[str],
-    says: Sequence[Sequence[str]],
+    tokens_read: Sequence[str],
+    answers_by_depth: Sequence[Sequence[str]],
     probability: Floats,
     final: Floats,
     *,
-    most: int = 24,
+    max_tokens: int = 24,
 ) -> go.Figure:
     """Draw the likeliest next token for each token read (down) at each depth (across).
 
-    read, says, probability, final: of ``look_through``. most: how many tokens to show, the first
-    ones.
+    tokens_read, answers_by_depth, probability, final: of ``look_through``. max_tokens: how many to
+    show, the first ones.
     """
-    depth, length = len(probability), min(most, probability.shape[1])
+    depth, length = len(probability), min(max_tokens, probability.shape[1])
     labels = [N_("embedding"), *(N_("layer {n}", n=i) for i in range(1, depth))]
-    tokens = [shown(token) for token in read[:length]]
-    answers = [[shown(said[t]) for said in says] for t in range(length)]
+    tokens = [shown(token) for token in tokens_read[:length]]
+    answers = [[shown(answers_at[t]) for answers_at in answers_by_depth] for t in range(length)]
     hover = texts_of(
         N_(
             "after {token}, {depth}: {says}, p = {p:.4f}<br>"

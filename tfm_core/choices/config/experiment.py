@@ -199,11 +199,11 @@ def checked(experiment: Experiment, turn: Turn) -> Turn:
 
 def possible(experiment: Experiment, turns: Iterable[Turn]) -> tuple[Turn, ...]:
     """Return the turns that the experiment allows, by step; a damaged file may have others."""
-    found = []
+    allowed = []
     for turn in turns:
         with suppress(ConfigError):
-            found.append(checked(experiment, turn))
-    return tuple(sorted(found, key=attrgetter("step")))
+            allowed.append(checked(experiment, turn))
+    return tuple(sorted(allowed, key=attrgetter("step")))
 
 
 def turned(experiment: Experiment, turns: Iterable[Turn]) -> Experiment:

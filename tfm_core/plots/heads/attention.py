@@ -196,17 +196,21 @@ def difference_map(
         raise ValueError(
             f"The maps are {left.weights.shape} and {right.weights.shape}; they must be alike."
         )
-    first, second = (np.asarray(one.weights, np.float32) for one in (left, right))
+    first, second = (np.asarray(first_name.weights, np.float32) for first_name in (left, right))
     difference = second - first
     view = replace(
         left, weights=difference, may_attend=left.allowed | right.allowed, query_words=()
     )
     end = top if top is not None else float(np.abs(difference).max(initial=0.0)) or 1.0
-    one, other = (escape(name, quote=False) for name in names)
+    first_name, second_name = (escape(name, quote=False) for name in names)
     says: Says = N_("query %{y}<br>key %{x}<br>%{z:+.4f}<extra></extra>")
     if difference.size <= _MAX_TEXTS:
-        says = _says(view, _DIFFERENCE, one=one, other=other, a=first, b=second, by=difference)
-    legend = legend_to(-end, end, N_("{second} minus {first}", second=other, first=one))
+        says = _says(
+            view, _DIFFERENCE, one=first_name, other=second_name, a=first, b=second, by=difference
+        )
+    legend = legend_to(
+        -end, end, N_("{second} minus {first}", second=second_name, first=first_name)
+    )
     legend |= {"title": {**legend["title"], "side": "top"}, "len": 0.8}
     return _map(view, view.seen(difference), "signed", legend, says, top=64)
 
@@ -374,16 +378,18 @@ def caption_strip(
     rows = max(1, -(-len(words) // COLUMNS))
     below = _WORD + _NOTE * bool(notes)
     height = rows * _SIDE + (rows - 1) * below
-    shown = [f"<b>{escape(word)}</b>" for word in words]
+    titles = [f"<b>{escape(word)}</b>" for word in words]
     for n, note in enumerate(notes):
-        shown[n] += f"<br>{escape(note)}"
+        titles[n] += f"<br>{escape(note)}"
     figure = cells(
         maps,
         OVERLAY,
         (0, float(np.max(maps)) or 1.0),
         picture=picture,
-        each_says=[_patch_hover(one, escape(word)) for one, word in zip(maps, words, strict=True)],
-        facets=shown,
+        each_says=[
+            _patch_hover(weights, escape(word)) for weights, word in zip(maps, words, strict=True)
+        ],
+        facets=titles,
         n_beside=COLUMNS,
         gaps=(0.03, below / height),
         height=height + below + _MARGIN,
@@ -424,12 +430,12 @@ def numbered(
         colour, width = (VERMILION, 4) if n in bad else (SKY, 2)
         shapes.append(frame(left, top, right, bottom, colour=colour, width=width))
         text = {"text": f"<b>{n + first}</b>", "font": {"size": 11, "color": "#ffffff"}}
-        place = {"x": left, "y": top, "xanchor": "left", "yanchor": "top", "showarrow": False}
-        notes.append({**text, **place, "bgcolor": colour})
+        at_corner = {"x": left, "y": top, "xanchor": "left", "yanchor": "top", "showarrow": False}
+        notes.append({**text, **at_corner, "bgcolor": colour})
     x, y = picture_axes(picture.shape[-1])
-    shown = {**picture_trace(picture), "hoverinfo": None, "hovertemplate": "%{z}<extra></extra>"}
+    trace = {**picture_trace(picture), "hoverinfo": None, "hovertemplate": "%{z}<extra></extra>"}
     layout = layout_of(height=340, x=x, y=y, shapes=shapes)
-    return go.Figure(shown, layout | {"annotations": notes if len(notes) <= _MAX_NUMBERED else []})
+    return go.Figure(trace, layout | {"annotations": notes if len(notes) <= _MAX_NUMBERED else []})
 
 
 _MAX_NUMBERED = 64

@@ -100,7 +100,7 @@ def treemap(rows: Sequence[ParameterRow], total: int, theme: ThemeName = "light"
     """Draw all parameters as areas, module within module; a click goes inside."""
     sizes: dict[str, int] = {}
     for row in rows:
-        parts = row.here.split(".")
+        parts = row.our_name.split(".")
         for depth in range(1, len(parts) + 1):
             path = ".".join(parts[:depth])
             sizes[path] = sizes.get(path, 0) + row.n_parameters

@@ -37,13 +37,13 @@ def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
     So a run keeps its look while others come and go.
     """
     wanted = list(dict.fromkeys(ids))
-    found = {one: kept[one] for one in wanted if one in kept}
-    occupied = set(found.values())
+    places = {run: kept[run] for run in wanted if run in kept}
+    occupied = set(places.values())
     free = (number for number in range(len(wanted) + len(occupied)) if number not in occupied)
-    for one in wanted:
-        if one not in found:
-            found[one] = next(free)
-    return {one: found[one] for one in wanted}
+    for run in wanted:
+        if run not in places:
+            places[run] = next(free)
+    return {run: places[run] for run in wanted}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,12 +93,15 @@ def comparison(
     window: how many points the thick line averages, looking back only. is_log_y: of all panels
     but those of shares.
     """
-    most = most_points(panels, window)
-    n_named = max((sum(not one.is_faint for one in panel.lines) for panel in panels), default=0)
+    max_points = most_points(panels, window)
+    n_named = max(
+        (sum(not line_of_panel.is_faint for line_of_panel in panel.lines) for panel in panels),
+        default=0,
+    )
     has_means = any(line.low is not None for panel in panels for line in panel.lines)
     scale = {True: {"type": "log"}, False: {"rangemode": "tozero"}}
     columns = Columns()
-    drawn: list[tuple[str, str, RunLine]] = []
+    series: list[tuple[str, str, RunLine]] = []
     # series are drawn in the order of their looks: what was measured, means, lines with a name
     looks: tuple[dict[str, Look], ...] = ({}, {}, {})
     for number, panel in enumerate(panels):
@@ -107,7 +110,7 @@ def comparison(
         columns[name] = share(panel.title) if panel.is_share else form
         for key, colour, line in _measured(panel, window, is_many=n_named > MAX_NAMED):
             looks[0][key] = {**_RAW, "colour": colour, "legendgroup": str(line.slot)}
-            drawn.append((name, key, line))
+            series.append((name, key, line))
         for line in panel.lines:
             if line.is_faint:
                 continue
@@ -123,11 +126,11 @@ def comparison(
             } | ({"mode": "lines"} if is_plain else {})
             if panel.is_noisy and not is_mean:
                 line = replace(line, y=smooth(line.y, window))
-            drawn.append((name, key, line))
+            series.append((name, key, line))
     parts: dict[tuple[str, str], list[npt.NDArray[np.float32]]] = {}
-    for *place, line in drawn:
+    for *place, line in series:
         before = parts.setdefault((place[0], place[1]), [])
-        before += [_GAP] * bool(before) + [_kept(line, most, is_log_x=is_log_x)]
+        before += [_GAP] * bool(before) + [_kept(line, max_points, is_log_x=is_log_x)]
     values = [np.concatenate(each, axis=1) for each in parts.values()]
     sizes = [each.shape[1] for each in values]
     table = {
@@ -193,16 +196,16 @@ def _measured(
         yield f"raw {colour if is_many else line.slot}", colour, line
 
 
-def _kept(line: RunLine, most: int, *, is_log_x: bool) -> npt.NDArray[np.float32]:
+def _kept(line: RunLine, max_points: int, *, is_log_x: bool) -> npt.NDArray[np.float32]:
     """Return (4, n): x, y, low and high of the points to draw; on a logarithmic axis, behind 0."""
     gaps = np.full(len(line.x), np.nan)
-    ends = (gaps if one is None else one for one in (line.low, line.high))
+    ends = (gaps if end is None else end for end in (line.low, line.high))
     values = np.array([line.x, line.y, *ends], np.float32)
     if is_log_x:
         values = values[:, values[0] > 0]
     x, y = values[:2]
     if line.low is None and len(x):
-        values = values[:, thin(x / x[0] if is_log_x else x, y, most=most, is_log=is_log_x)]
+        values = values[:, thin(x / x[0] if is_log_x else x, y, most=max_points, is_log=is_log_x)]
     return values
 
 

@@ -24,19 +24,19 @@ MAX_DRAWN = 400
 
 
 def thin(
-    x: Floats, y: Floats, *, most: int = MAX_DRAWN, is_log: bool = False
+    x: Floats, y: Floats, *, max_points: int = MAX_DRAWN, is_log: bool = False
 ) -> npt.NDArray[np.intp]:
-    """Return which points to draw, ascending and at most ``most``: the line looks the same.
+    """Return which points to draw, ascending and at most ``max_points``: the line looks the same.
 
     x: (n,) ascending, y: (n,). The width is cut into equal parts (equal in log x with ``is_log``),
     and each part keeps its lowest and its highest point; first and last are always kept, so no
     spike is lost, and every point that is drawn was measured.
     """
     n = len(x)
-    if n <= most:
+    if n <= max_points:
         return np.arange(n)
     at = np.log(np.maximum(x, 0.5)) if is_log else np.asarray(x, np.float64)
-    n_parts = (most - 2) // 2
+    n_parts = (max_points - 2) // 2
     span = max(float(at[-1] - at[0]), 1e-9)
     part = np.minimum(((at - at[0]) / span * n_parts).astype(np.int64), n_parts - 1)
     starts = np.flatnonzero(np.diff(part, prepend=-1))
@@ -94,13 +94,13 @@ def curve_points(
     measured too. is_patient: the best validation is a role of its own.
     """
     sources = {"validation": curves.validation, "average": curves.averaged, "test": curves.test}
-    found = [(role, series, quantity) for role, series in sources.items()]
+    sources_of_roles = [(role, series, quantity) for role, series in sources.items()]
     if scores_sequences and quantity == "accuracy":
         wholes = {"whole": curves.validation, "average_whole": curves.averaged}
-        found += [(role, series, "sequence_accuracy") for role, series in wholes.items()]
+        sources_of_roles += [(role, series, "sequence_accuracy") for role, series in wholes.items()]
     lines = {
         role: (series["step"], series[column])
-        for role, series, column in found
+        for role, series, column in sources_of_roles
         if column in series.columns
     }
     if quantity in curves.steps.columns:  # whole sequences are not measured of a batch
@@ -115,11 +115,14 @@ def curve_points(
         steps, values = lines.get(role, (np.empty(0, np.float32), np.empty(0, np.float32)))
         if (role == "batch" and window <= 1) or not np.isfinite(values).any():
             continue
-        known = np.isfinite(steps)
-        steps, values = steps[known], values[known]
+        is_known = np.isfinite(steps)
+        steps, values = steps[is_known], values[is_known]
         if len(steps) > MAX_POINTS:  # dense where steps are even, and where their logarithm is
-            kept = [thin(steps, values, most=MAX_POINTS, is_log=one) for one in (False, True)]
-            steps, values = (one[np.union1d(*kept)] for one in (steps, values))
+            indices = [
+                thin(steps, values, max_points=MAX_POINTS, is_log=is_log)
+                for is_log in (False, True)
+            ]
+            steps, values = (is_log[np.union1d(*indices)] for is_log in (steps, values))
         points[role] = steps, values
     return points
 
@@ -137,7 +140,9 @@ def curve_lines(
             curves, quantity, scores_sequences=scores_sequences, is_patient=is_patient
         )
         for role, (steps, values) in points.items():
-            rounded = [float(f"{one:.4g}") if np.isfinite(one) else None for one in values.tolist()]
+            rounded = [
+                float(f"{value:.4g}") if np.isfinite(value) else None for value in values.tolist()
+            ]
             line = {"quantity": quantity, "role": role, "colour": ROLE_COLOURS[role]}
             lines.append({**line, "steps": list(map(int, steps)), "values": rounded})
     return lines
@@ -236,7 +241,7 @@ def learning_curve(
 
 def mark_turns(figure: go.Figure, turns: Sequence[tuple[int, str]]) -> None:
     """Mark the steps at which a setting was changed, with its new value, on the running mean."""
-    line = next((one for one in figure.data if one.name == N_("training")), None)
+    line = next((trace for trace in figure.data if trace.name == N_("training")), None)
     if not turns or line is None:
         return
     steps = [step for step, _words in turns]
