@@ -278,7 +278,7 @@ def test_a_word_costs_its_rows_and_other_sizes_change_nothing():
     assert resized(base, FreeSizes()) is base
     assert resized(base, sizes_of(base)) is base
     base = known("gpt-grammar")
-    with pytest.raises(ValueError, match="65 tokens need 65 rows"):
+    with pytest.raises(ValueError, match="65 tokens need 65 position rows"):
         resized(base, FreeSizes(tgt_len=65))
 
 

@@ -193,7 +193,7 @@ def test_what_came_is_marked_framed_and_told_and_never_markup():
     best = [("a", 0.5), ("b", 0.25)]
     figure = guesses(best, "b", 0.25, 2)
     assert [float(x) for x in figure.data[0].x] == [0.5, 0.25]
-    assert figure.layout.yaxis.ticktext[1] == "b ◀ came, no. 2"
+    assert figure.layout.yaxis.ticktext[1] == "b ◀ actual, rank 2"
     figure = guesses(best, EVIL, 0.001, 31)
     assert len(figure.data[0].x) == 3
     assert figure.layout.yaxis.ticktext[2].endswith("◀ came, no. 31")

@@ -158,7 +158,9 @@ def test_lines_maps_and_bars_tell_their_extremes():
 def test_trees_points_and_many_lines_are_told():
     sizes = {"a": 7, "b.c": 11}
     rows = [
-        ParameterRow(here=name, module=name, kind="", shape="", n_parameters=n, formula="", share=0)
+        ParameterRow(
+            our_name=name, module=name, kind="", shape="", n_parameters=n, formula="", share=0
+        )
         for name, n in sizes.items()
     ]
     words = described(treemap(rows, 18))

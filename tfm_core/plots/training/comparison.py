@@ -205,7 +205,9 @@ def _kept(line: RunLine, max_points: int, *, is_log_x: bool) -> npt.NDArray[np.f
         values = values[:, values[0] > 0]
     x, y = values[:2]
     if line.low is None and len(x):
-        values = values[:, thin(x / x[0] if is_log_x else x, y, most=max_points, is_log=is_log_x)]
+        values = values[
+            :, thin(x / x[0] if is_log_x else x, y, max_points=max_points, is_log=is_log_x)
+        ]
     return values
 
 
