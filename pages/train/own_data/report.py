@@ -26,7 +26,7 @@ from tfm_core.data.own.records import INSTRUCTION
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import SPLITS, OwnSet
 from tfm_core.data.own.texts import LONGEST, as_lines
-from tfm_core.plots.examples import own_data as plots
+from tfm_core.plots import examples as plots
 
 _ICONS = {"warning": ":orange[:material/warning:]", "note": ":material/info:"}
 _FOLDERS = {"splits": N_("Splits"), "classes": N_("Classes")}
