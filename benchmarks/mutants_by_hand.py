@@ -8,8 +8,8 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
         "N_BUCKETS, FARTHEST = 32, 128",
         "N_BUCKETS, FARTHEST = 32, 256",
     ),
-    ("tfm_core/choices/variants/optimisers.py", "ITERATIONS: Final = 5", "ITERATIONS: Final = 6"),
-    ("tfm_core/choices/variants/optimisers.py", "RMS: Final = 0.2", "RMS: Final = 0.25"),
+    ("tfm_core/choices/variants/training.py", "ITERATIONS: Final = 5", "ITERATIONS: Final = 6"),
+    ("tfm_core/choices/variants/training.py", "RMS: Final = 0.2", "RMS: Final = 0.25"),
     ("tfm_core/training/progress.py", "MEMORY = 0.8", "MEMORY = 0.9"),
     # thresholds that a page names
     ("tfm_core/studies/induction.py", "THRESHOLD = 0.4", "THRESHOLD = 0.3"),

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tfm_core.settings import fixed
+from tfm_core.settings import decided
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:
-    """Change fixed limits of local and public servers for the length of a test."""
-    for name in ("LOCAL", "PUBLIC"):
-        monkeypatch.setattr(fixed, name, replace(getattr(fixed, name), **values))
+    """Change the limits of local and public servers for the length of a test."""
+    for name in ("LOCAL_LIMITS", "PUBLIC_LIMITS"):
+        monkeypatch.setattr(decided, name, replace(getattr(decided, name), **values))

@@ -15,7 +15,7 @@ from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
 from tfm_core.inspect.compare.spread import Measure, corrected, paired, sentence, spread
 from tfm_core.plots.training.comparison import RunLine, slots
-from tfm_core.plots.training.stage import smooth
+from tfm_core.plots.training.curves import smooth
 from tfm_core.runs.run import Run
 
 WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")

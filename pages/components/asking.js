@@ -25,7 +25,7 @@ function spans(text) {
 
 const single = (text) => text.trim().split(/\s+/).join(" ");
 
-// Unicode's form NFC, without hidden characters: as variants/units.py has it.
+// Unicode's form NFC, without hidden characters: as variants/tasks.py has it.
 const HIDDEN = /[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/g;
 const normalised = (text) => text.replace(HIDDEN, "").normalize("NFC");
 

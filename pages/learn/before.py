@@ -27,8 +27,8 @@ from pages.app.runs import (
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.positions import Style
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import (

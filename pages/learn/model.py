@@ -12,7 +12,7 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.parameter_table import most_in, parameter_table
-from tfm_core.plots.treemap import treemap
+from tfm_core.plots.model.walk import treemap
 from tfm_core.runs.run import Run
 from tfm_core.trace.equations import equations
 from tfm_core.trace.parts import about_most, code_of

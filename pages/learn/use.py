@@ -27,7 +27,7 @@ from tfm_core.inspect.knockouts.parts import (
     name_of,
     telling,
 )
-from tfm_core.plots.examples.errors import by_group
+from tfm_core.plots.examples import by_group
 from tfm_core.plots.heads.attention import head_map
 from tfm_core.runs.run import Run
 

@@ -23,7 +23,7 @@ from tfm_core.choices.variants.forms import RESIDUALS
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import named_parameters, parameter_table
 from tfm_core.inspect.attention.trained import no_checkpoint
-from tfm_core.plots.examples.pictures import png
+from tfm_core.plots.examples import png
 from tfm_core.runs.run import Run
 from tfm_core.trace.equations import equations
 from tfm_core.trace.parts import OpenPart, code_of, parameters_of
@@ -155,7 +155,7 @@ def _parameters(chosen: Chosen, part: OpenPart, scheme: Scheme) -> None:
             )
         ]
     for row in rows[:MAX_ROWS]:
-        name = f"`{row.module}`" if row.module else f"`{row.here}` ({_(model_choice.NO_NAME)})"
+        name = f"`{row.module}`" if row.module else f"`{row.our_name}` ({_(model_choice.NO_NAME)})"
         line = f"- {name}: {row.formula} = **{row.n_parameters:,}**"
         tied = _(" (tied to `{name}`)", name=row.tied_to) if row.tied_to else ""
         lines.append(line + tied)

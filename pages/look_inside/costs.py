@@ -17,9 +17,8 @@ from pages.app.settings.model_choice import Chosen
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import TrainingConfig, built
 from tfm_core.choices.config.shape import CaptionShape, ImageShape
-from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.positions import POSITIONS
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.training import OPTIMISERS, PRECISIONS
 from tfm_core.facts.compute import grown, lengths, macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
 from tfm_core.facts.parameter_table import parameter_table

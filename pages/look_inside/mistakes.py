@@ -42,9 +42,9 @@ from tfm_core.inspect.errors.scores import (
     worst_answers,
     worst_texts,
 )
-from tfm_core.plots.examples import errors as plots
-from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.texts.writing import marked
+from tfm_core.plots import examples as plots
+from tfm_core.plots.examples import picture_url
+from tfm_core.plots.writing import marked
 from tfm_core.runs.run import Run
 
 SCOPE = "mistakes"

@@ -29,9 +29,9 @@ from tfm_core.inspect.attention.trained import weight_histograms
 from tfm_core.plots.chart import LOOKS, cells, chart, texts_of
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import reference_line
+from tfm_core.plots.model.walk import treemap
 from tfm_core.plots.palette import COLOURS, GREY, HUES
 from tfm_core.plots.training.curves import learning_curve
-from tfm_core.plots.treemap import treemap
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 
@@ -149,7 +149,7 @@ def _table(chosen: Chosen, scheme: Scheme) -> None:
         label = _(SCHEME_LABELS[scheme])
         st.caption(paragraph("architecture/names-missing", scheme=label, n=n_unnamed))
     matching = [
-        row for row in rows if words.lower() in f"{row.module} {row.here} {row.kind}".lower()
+        row for row in rows if words.lower() in f"{row.module} {row.our_name} {row.kind}".lower()
     ]
     if not matching:
         st.caption(_("No module has “{words}” in its name.", words=escape(words[:40])))
@@ -207,7 +207,7 @@ def _frame(rows: list[ParameterRow]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "module": [row.module or _(model_choice.NO_NAME) for row in rows],
-            "here": [row.here for row in rows],
+            "here": [row.our_name for row in rows],
             "kind": [row.kind for row in rows],
             "shape": [row.shape for row in rows],
             "parameters": [row.n_parameters for row in rows],

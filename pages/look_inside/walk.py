@@ -28,7 +28,7 @@ from tfm_core.choices.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import reads_text
 from tfm_core.inspect.attention.trained import weights_mark
 from tfm_core.inspect.knockouts.parts import name_of, parts_of
-from tfm_core.plots.heads.patches import caption_strip, numbered
+from tfm_core.plots.heads.attention import caption_strip, numbered
 from tfm_core.runs.run import Run
 from tfm_core.sentences import joined
 

@@ -16,7 +16,7 @@ from pages.i18n import _, paragraph
 from pages.train import start
 from tfm_core.anatomy.trained import trained
 from tfm_core.choices.config import Experiment, TunedConfig, built
-from tfm_core.choices.config.tuned_tasks import TRAINS
+from tfm_core.choices.config.pretrained_tasks import TRAINS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.tasks import data_shape
 from tfm_core.runs import fine_tuning

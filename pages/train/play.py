@@ -1,7 +1,7 @@
 """Play: the settings that matter most as sliders, of the draft or of a run.
 
 A change of a run's learning rate, batch size or regularisation applies while it trains
-(``config.turns``); any other change starts a new run with it.
+(``config.experiment``); any other change starts a new run with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pages.app.settings.drafts import CheckedDraft
 from pages.app.settings.fields import Setting, settings_by_path
 from pages.i18n import _
 from tfm_core.choices.config import Experiment, TunedConfig
-from tfm_core.choices.config.turns import TURNABLE, Turn, checked, possible, turned
+from tfm_core.choices.config.experiment import TURNABLE, Turn, checked, possible, turned
 from tfm_core.runs.process.requests import turning
 from tfm_core.runs.run import Run
 

@@ -16,7 +16,7 @@ from tfm_core.inspect.attention.map_view import MEAN
 from tfm_core.inspect.writing import beams
 from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings, Hypothesis
 from tfm_core.inspect.writing.source import Source
-from tfm_core.plots.texts.writing import beam_tree
+from tfm_core.plots.writing import beam_tree
 from tfm_core.probe.types import Array
 
 MAX_BESIDE = 30
@@ -87,7 +87,7 @@ def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0)
         left, right = st.columns([3, 2], gap="medium")
     with left:
         show.figure(
-            beam_tree(comparison.tree, most=16),
+            beam_tree(comparison.tree, max_steps=16),
             _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
             key=f"{key}-tree",
         )

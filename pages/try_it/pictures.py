@@ -48,7 +48,7 @@ from tfm_core.inspect.attention.token_roles import CLS, INK, MEAN, PATCH
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.text import caption_look, questions
 from tfm_core.inspect.text.caption_look import CaptionReading, Piece
-from tfm_core.plots.heads.patches import caption_strip, numbered
+from tfm_core.plots.heads.attention import caption_strip, numbered
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 

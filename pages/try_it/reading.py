@@ -22,7 +22,7 @@ from pages.try_it import answer
 from tfm_core.choices.config import CorpusTaskConfig, Experiment, TextTaskConfig
 from tfm_core.choices.config.corpus_tasks import text_problem
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.variants.tasks import UNITS
 from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import text_task
@@ -35,11 +35,10 @@ from tfm_core.inspect.text.blanks import Blank
 from tfm_core.inspect.text.gpt_reading import lens_logits, look_through, sum_of
 from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.inspect.text.surprisal import BITS, example_text, surprisals
+from tfm_core.plots import writing as plots
 from tfm_core.plots.chart import chart
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
-from tfm_core.plots.texts import gpt as plots
-from tfm_core.plots.texts.gpt import head_rows, with_signs
-from tfm_core.plots.texts.writing import surprise_text
+from tfm_core.plots.writing import head_rows, surprise_text, with_signs
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 
@@ -206,7 +205,7 @@ def _look_through(run: Run, text: str) -> None:
     """Draw the lens on a text, or on the answer of an adder."""
     looked = look_through(run, text)
     show.figure(
-        plots.lens_map(*looked, most=MAX_SHOWN),
+        plots.lens_map(*looked, max_tokens=MAX_SHOWN),
         _("Rows: what the model would predict after each layer."),
         key="lens-map",
     )

@@ -25,7 +25,7 @@ from pages.components.writing_desk import DeskView, writing_desk
 from pages.i18n import N_, _, paragraph
 from pages.try_it import answer, pictures
 from tfm_core.choices.config import CorpusTaskConfig, Experiment
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.variants.tasks import UNITS
 from tfm_core.data.opened.spelling import running
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import TextTask
@@ -47,7 +47,7 @@ from tfm_core.inspect.writing.source import (
     writes,
 )
 from tfm_core.inspect.writing.steps import Writing, beside_truth, in_nats, next_token, parts_at
-from tfm_core.plots.texts.writing import beside_table, visible, written_text
+from tfm_core.plots.writing import beside_table, visible, written_text
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:

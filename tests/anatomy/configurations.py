@@ -7,19 +7,17 @@ from hypothesis import strategies as st
 from tfm_core.choices.config import MODEL_CONFIGS, ConfigError
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.norms import FINAL_NORMS, NORMS
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import (
     ADDED_TO_PATCHES,
     ADDED_TO_WORDS,
     POSITIONS,
     POSITIONS_OF_WORDS,
+    ROPE_SCALINGS,
 )
-from tfm_core.choices.variants.rope_scalings import ROPE_SCALINGS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.sinks import SINKS
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {

@@ -33,11 +33,11 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.advice import advice, advice_on
 from tfm_core.choices.config.base import choices_of, holds_several
 from tfm_core.choices.config.codec import default_sections
-from tfm_core.choices.config.tuned_tasks import TRAINS
+from tfm_core.choices.config.pretrained_tasks import TRAINS
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.record import Registry
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.data.own.pictures import FITS
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.facts.architectures import ARCHITECTURES
@@ -133,7 +133,7 @@ def test_configs_are_frozen_and_tasks_their_own_kind_and_old_pictures_as_before(
         (
             {"model.window": "2", "model.full_every": "1"},
             "model.full_every",
-            "none has the window",
+            "no layer has the window",
         ),
         (
             {"model.n_kv_heads": "2", "model.mistakes": "sliced-heads"},
@@ -161,7 +161,7 @@ def test_configs_are_frozen_and_tasks_their_own_kind_and_old_pictures_as_before(
         (
             {"model.position": "rotary", "model.d_model": "6", "model.n_heads": "2"},
             "model.position",
-            "a head has 3",
+            "even d_head, not 3",
         ),
         (
             {"model.position": "sinusoidal", "model.d_model": "9", "model.n_heads": "3"},
@@ -197,7 +197,7 @@ def test_configs_are_frozen_and_tasks_their_own_kind_and_old_pictures_as_before(
             "model.text_position",
             "need an even d_model; it is 9",
         ),
-        ({**VIT, "task.n_validation": "4500"}, "task.n_validation", "uses up"),
+        ({**VIT, "task.n_validation": "4500"}, "task.n_validation", "leave none of"),
         (
             {**VIT, "training.mistakes": "target-not-shifted"},
             "training.mistakes",
@@ -294,7 +294,7 @@ def test_a_task_too_small_for_its_splits_is_refused(name, size, sizes):
 def test_half_characters_huge_numbers_and_thousands_of_mistakes_are_said():
     text = "\\ud800 a b c " * 20
     values = '{"model": {"family": "decoder-only"}, "task": {"kind": "corpus", "text": "%s"}}'
-    with pytest.raises(ConfigError, match="The text holds half a character"):
+    with pytest.raises(ConfigError, match="The text has a broken character"):
         from_json(values % text)
     with pytest.raises(ConfigError, match="Invalid JSON: a number is too large"):
         from_json('{"seed": ' + "1" * 5_000 + "}")
@@ -314,7 +314,7 @@ def test_half_characters_huge_numbers_and_thousands_of_mistakes_are_said():
         ({"batch_size": 512}, "training.batch_size", "the 100 examples", 6),
         ({"batch_warmup": 1.0}, "training.batch_warmup", "half a batch", 0.5),
         ({"batch_warmup": 0.4, "batch_size": 1}, "training.batch_warmup", "cannot be halved", 0.0),
-        ({"warmup": 1.0}, "training.warmup", "never falls", 0.1),
+        ({"warmup": 1.0}, "training.warmup", "never ends", 0.1),
         ({"warmup": 0.7}, "training.warmup", "takes 70% of the steps", 0.1),
         ({"validate_every": 5000}, "training.validate_every", "overfitting shows too late", 100),
         ({"optimizer": "sgd", "clip_norm": 0.001}, "training.clip_norm", "hardly learn", 1.0),
@@ -443,7 +443,7 @@ def test_all_words_of_choices_belong_to_one_and_none_is_missing_in_a_language():
     shown += words("choices/settings/shape").values()
     used = {each.key for each in shown if isinstance(each, Paragraph)}
     subjects = {*ARCHITECTURES, *COMPARISONS, *EXPLANATIONS, *KINDS, *MASKS, *ROLES}
-    subjects |= {f"{stack}.{mask}" for stack in ("decoder", "self") for mask in OTHER_MASKS}
+    subjects |= {*OTHER_MASKS}
     subjects |= {f"{section}.{name}" for section, names in SETTINGS.items() for name in names}
     subjects.add("seed")
     for english in Path(sentences.CONTENT_DIR / "en" / "choices").glob("*.md"):

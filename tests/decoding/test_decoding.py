@@ -216,7 +216,7 @@ def test_beams_stand_in_order_hang_together_and_are_one_wide_at_least(model, src
             divisor = ((5 + len(beam.ids)) / 6) ** 0.7
             assert beam.ranking == pytest.approx(beam.score / divisor)
             assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)
-    with pytest.raises(ValueError, match="0 wide; it must be at least 1"):
+    with pytest.raises(ValueError, match="width is 0; it must be at least 1"):
         next(beam_steps(model, src, max_len=3, width=0))
     with pytest.raises(ValueError, match="writes all positions at once"):
         next(beam_steps(text_model("encoder-only"), text_batch()[0][:1], max_len=3, width=2))

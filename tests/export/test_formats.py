@@ -30,12 +30,10 @@ from tests.runs.waiting import tiny
 from tests.training.test_loop import experiment
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.norms import NORMS
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS
 from tfm_core.cli import main
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export import onnx as export

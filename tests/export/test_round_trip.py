@@ -36,13 +36,12 @@ from tfm_core.choices.config.model import MODEL_CONFIGS
 from tfm_core.choices.config.task import tasks_for
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.norms import NORMS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.sinks import SINKS
+from tfm_core.choices.variants.stems import POOLINGS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.pictures import Split, arranged
 from tfm_core.data.own.texts import inspect_text

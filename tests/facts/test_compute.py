@@ -185,8 +185,8 @@ def test_tied_weights_are_counted_once_and_matrices_have_a_row_each():
     for letter in "QKV":
         row = rows[f"encoder.layers.0.attn.W_{letter}"]
         assert (row.n_parameters, row.shape) == (262_144, "weight 512 x 512")
-        assert row.here == "encoder.layers.0.self_attention.in_projection"
-    assert rows["decoder.layers.5.addnorm3.norm"].here == "decoder.layers.5.feed_forward_norm"
+        assert row.our_name == "encoder.layers.0.self_attention.in_projection"
+    assert rows["decoder.layers.5.addnorm3.norm"].our_name == "decoder.layers.5.feed_forward_norm"
     sliced = rows_of("text-vit", "notebook")
     assert sliced["encoder.layers.1.attn.k_mappings"].n_parameters == 2 * (4 * 4 + 4)
     assert rows_of("gpt2-small", "hugging-face")["transformer.h.0.attn.c_attn"].shape == (
@@ -278,7 +278,7 @@ def test_a_word_costs_its_rows_and_other_sizes_change_nothing():
     assert resized(base, FreeSizes()) is base
     assert resized(base, sizes_of(base)) is base
     base = known("gpt-grammar")
-    with pytest.raises(ValueError, match="65 tokens need 65 rows"):
+    with pytest.raises(ValueError, match="65 tokens need 65 position rows"):
         resized(base, FreeSizes(tgt_len=65))
 
 

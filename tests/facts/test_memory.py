@@ -16,9 +16,8 @@ from tests.anatomy.configurations import models
 from tfm_core.choices.config import MODEL_CONFIGS, TrainingConfig, to_json
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.cells import CELLS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.recurrent import CELLS
+from tfm_core.choices.variants.training import OPTIMISERS, PRECISIONS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.memory import PROCESS_BYTES, memory, of_run, sizes
 from tfm_core.layers.blocks import enable_checkpointing

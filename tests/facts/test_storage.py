@@ -11,12 +11,12 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.facts import storage
 from tfm_core.facts.batches import Batches
 from tfm_core.runs.store import RECORDED, RunStore
-from tfm_core.settings.fixed import LOCAL
+from tfm_core.settings.decided import LOCAL_LIMITS
 
 pytestmark = pytest.mark.quick
 
 
-MAX = LOCAL.max_attention
+MAX = LOCAL_LIMITS.max_attention
 
 RUNS = [run for run in RunStore(RECORDED.parent, recorded=RECORDED).list() if run.snapshot_steps()]
 

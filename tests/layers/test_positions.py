@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES
 from tfm_core.layers.positions import FixedPositions, LearnedPositions, sinusoidal, sinusoidal_2d
 from tfm_core.layers.recurrent import EncodedSource, RecurrentAttention
 from tfm_core.layers.relative import Alibi, T5RelativeBias, alibi_bias, alibi_slopes, bucket

@@ -28,8 +28,8 @@ from tests.models.variants import (
 from tfm_core.choices.config import MODEL_CONFIGS, CaptionerConfig, EncoderOnlyConfig
 from tfm_core.choices.config.model import DEPTHS
 from tfm_core.choices.config.shape import TextShape
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
+from tfm_core.choices.variants.stems import POOLINGS
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding import greedy
 from tfm_core.facts.architectures import ARCHITECTURES

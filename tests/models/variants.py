@@ -5,8 +5,6 @@ import torch
 from tfm_core.choices.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig, WriterConfig
 from tfm_core.choices.config.model import DEPTHS
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.norms import NORMS
 from tfm_core.choices.variants.positions import (
     ADDED_TO_PATCHES,
@@ -14,6 +12,7 @@ from tfm_core.choices.variants.positions import (
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.stems import STEMS
 from tfm_core.models.build import (
     CaptionShape,

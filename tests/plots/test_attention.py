@@ -9,17 +9,30 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text.embeddings import EmbeddingTable, principal
 from tfm_core.inspect.text.tokenise import Token, batch
+from tfm_core.plots import tokens
 from tfm_core.plots.export import map_svg
 from tfm_core.plots.films import SIDES, projected, sides, width
-from tfm_core.plots.heads.attention import difference_map, head_map, outline_cells, usual_top
-from tfm_core.plots.heads.patches import numbered, patch_overlay, patch_weights
-from tfm_core.plots.heads.scores import score_lines
+from tfm_core.plots.heads.attention import (
+    difference_map,
+    head_map,
+    numbered,
+    outline_cells,
+    patch_overlay,
+    patch_weights,
+    score_lines,
+    usual_top,
+)
 from tfm_core.plots.kinds import HOLES
 from tfm_core.plots.model.walk import tensor_map
 from tfm_core.plots.palette import COLOURS, MASKED, SCALES, contrast
-from tfm_core.plots.texts import tokens
-from tfm_core.plots.texts.gpt import digit_map, guesses, head_rows, lens_map
-from tfm_core.plots.texts.writing import surprise_text, written_text
+from tfm_core.plots.writing import (
+    digit_map,
+    guesses,
+    head_rows,
+    lens_map,
+    surprise_text,
+    written_text,
+)
 
 QUERY, KEY = ("<bos>", "학교", "에"), ("I", "go", "to", "school", "&")
 
@@ -180,7 +193,7 @@ def test_what_came_is_marked_framed_and_told_and_never_markup():
     best = [("a", 0.5), ("b", 0.25)]
     figure = guesses(best, "b", 0.25, 2)
     assert [float(x) for x in figure.data[0].x] == [0.5, 0.25]
-    assert figure.layout.yaxis.ticktext[1] == "b ◀ came, no. 2"
+    assert figure.layout.yaxis.ticktext[1] == "b ◀ actual, rank 2"
     figure = guesses(best, EVIL, 0.001, 31)
     assert len(figure.data[0].x) == 3
     assert figure.layout.yaxis.ticktext[2].endswith("◀ came, no. 31")
@@ -284,7 +297,7 @@ def test_chips_escape_mark_and_count_what_is_typed():
     html = tokens.chips([Token("사자", 4), Token("lion", 5), Token("사자 lion", 6)])
     assert html.count('lang="ko"') == 1
     assert '<b lang="ko">사자</b>' in html
-    html = tokens.chips([Token("a", 4)] * 7, most=5)
+    html = tokens.chips([Token("a", 4)] * 7, max_chips=5)
     assert html.count('class="chip"') == 5
     assert "and 2 more" in html
 

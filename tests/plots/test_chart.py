@@ -23,15 +23,15 @@ from tfm_core.inspect.tensors.sight import InputSpec, sight
 from tfm_core.plots import sheet
 from tfm_core.plots.chart import cells, chart
 from tfm_core.plots.described import MAX_TRACES, described, line, scatter
-from tfm_core.plots.examples.pictures import picture_url, png, png_url
+from tfm_core.plots.examples import picture_url, png, png_url
 from tfm_core.plots.export import csv, map_svg, map_table, page
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.model import tensor_ops
 from tfm_core.plots.model.tensor_ops import Colours
+from tfm_core.plots.model.walk import treemap
 from tfm_core.plots.palette import BACKGROUNDS, COLOURS, INKS, MASKED, SCALES, ThemeName, contrast
 from tfm_core.plots.sheet import written
-from tfm_core.plots.treemap import treemap
 from tfm_core.sentences import N_, Sentence
 
 FOUND = Columns(step=Column(N_("step"), ","), right=share("right"), n=Column("of", ","))
@@ -129,7 +129,9 @@ def test_lines_maps_and_bars_tell_their_extremes():
     words = described(chart(table, x="step", y={"loss": "training"}))
     for part in ("training", "3.25 at 0", "1.5 at 13", "0.5 at 7", "5.75 at 11", "step"):
         assert part in words
-    assert "Across: step. Up: loss." in described(chart(table, x="step", y="loss"))
+    assert "Horizontal axis: step. Vertical axis: loss." in described(
+        chart(table, x="step", y="loss")
+    )
     assert "71.9%" in described(chart(table, x="step", y="right"))
     words = line("a", [0, 1, 2, 3], [None, 2, np.nan, 5])
     assert "2 at 1" in words
@@ -156,7 +158,9 @@ def test_lines_maps_and_bars_tell_their_extremes():
 def test_trees_points_and_many_lines_are_told():
     sizes = {"a": 7, "b.c": 11}
     rows = [
-        ParameterRow(here=name, module=name, kind="", shape="", n_parameters=n, formula="", share=0)
+        ParameterRow(
+            our_name=name, module=name, kind="", shape="", n_parameters=n, formula="", share=0
+        )
         for name, n in sizes.items()
     ]
     words = described(treemap(rows, 18))
@@ -173,7 +177,7 @@ def test_trees_points_and_many_lines_are_told():
     assert described(go.Figure()) == described(go.Figure(aid)) == "Nothing is drawn yet."
     assert scatter("here", [0.5], ["validation"]) == "here: 0.5 at validation."
     assert scatter("there", ["a", "b"], ["c", "d"], has_line=True) == "there: 2 points."
-    assert "across from 1 to 2, up from 3 to 5" in scatter("points", [1, 2], [5, 3])
+    assert "1 to 2 horizontally, 3 to 5 vertically" in scatter("points", [1, 2], [5, 3])
     assert line("gaps", [1, 2], [None, None]) == "gaps: no values yet."
 
 

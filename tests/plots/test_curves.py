@@ -13,20 +13,28 @@ from tests.sweeps.made import HEADS, RATES, a_plan
 from tests.trace.test_learning import chosen
 from tfm_core.inspect.speed.report import BenchmarkCase
 from tfm_core.plots.chart import LOOKS
-from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.training import speed, training_step
+from tfm_core.plots.examples import picture_url
 from tfm_core.plots.training import sweeps as plots
+from tfm_core.plots.training import training_step
 from tfm_core.plots.training.comparison import (
     ALL_POINTS,
     MIN_POINTS,
     CurvePanel,
     RunLine,
     comparison,
+    kept_bytes,
     most_points,
     slots,
+    times,
 )
-from tfm_core.plots.training.curves import learning_curve
-from tfm_core.plots.training.stage import MAX_DRAWN, MAX_POINTS, curve_lines, smooth, thin
+from tfm_core.plots.training.curves import (
+    MAX_DRAWN,
+    MAX_POINTS,
+    curve_lines,
+    learning_curve,
+    smooth,
+    thin,
+)
 from tfm_core.runs.curves import Curves
 from tfm_core.sweeps.store import Trial
 from tfm_core.trace.backward import fold, graph_of, groups_of
@@ -262,14 +270,14 @@ def test_bars_of_time_and_bytes_are_exact_and_losses_that_are_no_number_gaps():
     seconds = {"plain": [0.002, 0.001, 0.004], "fast": [0.001, 0.001, 0.002]}
     n_bytes = {"plain": 3 * 2**20, "fast": 1}
     case = BenchmarkCase("work", dict.fromkeys(seconds), n_bytes=n_bytes, seconds=seconds)
-    figure = speed.times(case.times(), "CPU", (0, 1))
+    figure = times(case.times(), "CPU", (0, 1))
     (bars,) = figure.data
     assert bars.x == pytest.approx([2.0, 1.0])
     assert bars.error_x.array == pytest.approx([2.0, 1.0])
     assert bars.error_x.arrayminus == pytest.approx([1.0, 0.0])
     assert "CPU" in figure.layout.xaxis.title.text
     assert "2.00x" in figure.layout.annotations[1].text
-    (bars,) = speed.counted(case.times(), (0, 1)).data
+    (bars,) = kept_bytes(case.times(), (0, 1)).data
     assert bars.x[0] == pytest.approx(3.0)
     assert bars.customdata[0].tolist() == [3_145_728]
     figure = training_step.rates([0.1, 1.0], [2.0, float("inf")], 3.0, 0.1)

@@ -8,7 +8,7 @@ from tfm_core.facts.compute import PARTS
 from tfm_core.facts.parameter_table import most_in, parameter_table
 from tfm_core.inspect.positions import tables as core
 from tfm_core.plots.model import positions
-from tfm_core.plots.treemap import treemap
+from tfm_core.plots.model.walk import treemap
 
 
 def test_areas_add_up_and_bars_leave_out_what_is_nothing():

@@ -11,7 +11,7 @@ from tests.data.own.test_texts import LABELS, PAIRS
 from tests.export.exported import members, packed
 from tfm_core.choices.config import Experiment, from_query, to_query
 from tfm_core.choices.config.codec import default_sections
-from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS
+from tfm_core.choices.config.text_tasks import OWN_TEXT_TASKS
 from tfm_core.data.corpus import task as corpus_texts
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.sets import SetMissing

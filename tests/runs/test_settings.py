@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tfm_core import settings
-from tfm_core.settings import VARIABLES, Settings, fixed, size
-from tfm_core.settings.decided import PUBLIC
+from tfm_core.settings import VARIABLES, Settings, size
+from tfm_core.settings.decided import PUBLIC, PUBLIC_LIMITS
 
 pytestmark = pytest.mark.quick
 
@@ -84,7 +84,7 @@ def test_the_list_of_settings_has_every_variable_with_its_defaults() -> None:
         for value in re.findall(r"public: `?([^`]+)`?", default):
             assert getattr(settings.read({name: value}), field) == PUBLIC[field]
     for limit in ("max_queued", "max_per_session", "max_pause", "max_steps", "max_parameters"):
-        assert f"{getattr(fixed.PUBLIC, limit):,}" in listed
+        assert f"{getattr(PUBLIC_LIMITS, limit):,}" in listed
 
 
 def test_a_folder_is_found_from_where_the_process_is(monkeypatch, tmp_path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.choices.config import Experiment
-from tfm_core.choices.config.turns import Turn
+from tfm_core.choices.config.experiment import Turn
 from tfm_core.cli import main
 from tfm_core.runs.curves import turns_in
 from tfm_core.runs.process.execute import execute

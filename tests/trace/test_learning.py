@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
 from tfm_core.choices.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.trace.backward import LOSS, fold, graph_of, groups_of, with_gradients

@@ -1,6 +1,7 @@
 """The parts, the equations and the differences follow the settings."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -117,17 +118,23 @@ def test_equations_code_and_differences_follow_the_settings():
         assert own == (functions if kind.is_inside else set()), position
         assert not cross, position
     words = " ".join(differences(ARCHITECTURES["gpt2-small"], ARCHITECTURES["gpt2-medium"]))
-    assert "d_model: 1,024, not 768." in words
-    assert "Layers: 24, not 12." in words
-    assert "2.85 times the parameters: 354,823,168, not 124,439,808." in words
+    assert "d_model: 1,024 instead of 768." in words
+    assert "Layers: 24 instead of 12." in words
+    assert "2.85 times the parameters: 354,823,168 instead of 124,439,808." in words
     base, bert, gpt = (ARCHITECTURES[name] for name in ("transformer-base", "bert-base", "gpt2-xl"))
     words = " ".join(differences(base, bert))
     assert "512 instead of 64" not in words
     table = "Longest sequence: BERT-base has 512 positions; Transformer base (2017) has no limit."
     assert table in words
     assert table in " ".join(differences(bert, base))
-    assert "Longest sequence: 1,024, not 512." in differences(bert, gpt)
+    assert "Longest sequence: 1,024 instead of 512." in differences(bert, gpt)
     assert not [s for s in differences(base, ARCHITECTURES["transformer-big"]) if "Longest" in s]
+    wetter = replace(base, model=base.model.replace(dropout=0.2))
+    assert differences(base, wetter) == [
+        "Dropout: 0.2 instead of 0.1.",
+        f"It has the same number of parameters: {63_082_496:,}.",
+        "A full example takes the same arithmetic.",
+    ]
 
 
 MISTAKES = [  # settings, then what the equations of attention and of a block say of them

@@ -20,7 +20,7 @@ from tfm_core.export.layout import weight_names
 from tfm_core.export.metrics import table
 from tfm_core.facts.memory import of_run
 from tfm_core.plots import of_run as plots_of_run
-from tfm_core.plots.training.stage import curve_lines
+from tfm_core.plots.training.curves import curve_lines
 from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.notebook import OpenedRun
 from tfm_core.runs.process.execute import execute

@@ -15,11 +15,9 @@ from tfm_core.anatomy import anatomy
 from tfm_core.choices.config import MODEL_CONFIGS, TrainingConfig, tasks_for
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.record import UnknownVariant, resolve
-from tfm_core.choices.variants.schedules import SCHEDULES
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
+from tfm_core.choices.variants.training import OPTIMISERS, SCHEDULES
 from tfm_core.data.tasks import data_shape
 from tfm_core.trace.update import ARITHMETIC
 from tfm_core.training import checkpoints

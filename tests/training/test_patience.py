@@ -8,7 +8,7 @@ import torch
 from tests.training.going_on import resumed_at
 from tests.training.test_loop import experiment, records
 from tfm_core.choices.config.base import ConfigError
-from tfm_core.choices.config.turns import TURNABLE, Turn, checked, turn_of
+from tfm_core.choices.config.experiment import TURNABLE, Turn, checked, turn_of
 from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control
@@ -246,7 +246,7 @@ def test_a_turn_of_batch_or_decay_is_checked_and_comes_back():
     )
     with pytest.raises(ConfigError, match="less than 1"):
         checked(chosen, Turn(3, "model.dropout", 1.5))
-    with pytest.raises(StudentError, match="cannot change during a training"):
+    with pytest.raises(StudentError, match="cannot change during training"):
         checked(chosen, Turn(3, "model.n_heads", 4))
     for turn in ALL_TURNED:
         assert turn_of(to_record(Turned(turn.step, turn.setting, turn.value))) == turn

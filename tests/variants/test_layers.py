@@ -15,12 +15,9 @@ from tfm_core.choices.config import EncoderOnlyConfig
 from tfm_core.choices.config.shape import TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.norms import NORMS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
-from tfm_core.choices.variants.poolings import POOLINGS
-from tfm_core.choices.variants.precisions import PRECISIONS
 from tfm_core.choices.variants.record import Registry, UnknownVariant, Variant, resolve
-from tfm_core.choices.variants.schedules import SCHEDULES, WSD
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS
+from tfm_core.choices.variants.training import OPTIMISERS, PRECISIONS, SCHEDULES, WSD
 from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.models.build import build_text
 

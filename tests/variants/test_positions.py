@@ -10,10 +10,7 @@ import torch
 
 from tests.models.variants import SMALL, text_batch, text_model, vit_model
 from tfm_core.choices.config import MODEL_CONFIGS, TASK_FACTS, CaptionTaskConfig, ConfigError
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
-from tfm_core.choices.variants.families import FAMILIES
-from tfm_core.choices.variants.languages import LANGUAGES
+from tfm_core.choices.variants.forms import FAMILIES
 from tfm_core.choices.variants.positions import (
     ALIBI,
     LEARNED,
@@ -22,7 +19,8 @@ from tfm_core.choices.variants.positions import (
     ROTARY,
 )
 from tfm_core.choices.variants.record import Registry, UnknownVariant, resolve
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
+from tfm_core.choices.variants.tasks import LANGUAGES, UNITS
 from tfm_core.data import caption_words
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.scenes import LARGE, PlacedDigit

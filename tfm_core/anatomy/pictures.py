@@ -14,8 +14,7 @@ from tfm_core.anatomy.part import Part, Saved, Work
 from tfm_core.anatomy.text import IDS, head
 from tfm_core.choices.config import CaptionerConfig, ViTConfig
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, patches_per_side
-from tfm_core.choices.variants.poolings import POOLINGS
-from tfm_core.choices.variants.stems import WIDTH, Cut
+from tfm_core.choices.variants.stems import POOLINGS, WIDTH, Cut
 
 PatchConfig = ViTConfig | CaptionerConfig
 _IMAGE = model_input("image", "channels", "side", "side", steps=("picture",))

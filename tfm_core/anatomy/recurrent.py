@@ -13,8 +13,7 @@ from tfm_core.anatomy.layers import Maker, model_input, model_output, tensor
 from tfm_core.anatomy.part import Attention, Part, Saved, Work
 from tfm_core.choices.config import RecurrentConfig
 from tfm_core.choices.config.shape import TextShape
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
-from tfm_core.choices.variants.cells import CELLS, Cell
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS, AlignmentScore, Cell
 
 _SCORE = "decoder.cross_attention.score"
 _CELL: Work = "recurrence"

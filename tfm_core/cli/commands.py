@@ -93,7 +93,7 @@ def list_devices(options: argparse.Namespace) -> int:
             free = _("{n:.1f} GiB free", n=(device.memory_free or 0) / 2**30)
             print(f"{device.name:<8} {device.label}, {free}")
         else:
-            print(f"{device.name:<8} {_('not there: {why}', why=device.reason)}")
+            print(f"{device.name:<8} {_('not available: {why}', why=device.reason)}")
     return 0
 
 
@@ -170,7 +170,7 @@ def _open_look(path: Path, options: argparse.Namespace) -> int:
         print(look, file=sys.stderr)
     run = open_look(look, RunStore(), name=options.name)
     if not options.quiet and (rest := left_out(look)):
-        words = N_("Not shown, of another shape: {names}.", names=", ".join(rest))
+        words = N_("Not shown, because their shapes differ: {names}.", names=", ".join(rest))
         print(_(words), file=sys.stderr)
     print(run.id)
     return 0
@@ -184,7 +184,8 @@ def import_run(options: argparse.Namespace) -> int:
 
     if not zipfile.is_zipfile(options.file):
         raise StudentError(
-            "“{path}” is not a readable zip. A folder or a look: python -m tfm_core open PATH",
+            "“{path}” is not a readable zip. "
+            "For a folder or a look, use: python -m tfm_core open PATH",
             path=options.file,
         )
     with open(options.file, "rb") as file:

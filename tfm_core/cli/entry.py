@@ -91,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help=_("CPU threads; auto measures the fastest number"),
     )
-    train.add_argument("--name", help=_("name of the run in the app"))
+    train.add_argument("--name", help=_("name of the run"))
     train.set_defaults(command=training.train)
     _add_output(train)
 
@@ -108,7 +108,7 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         required=True,
-        help=_("total steps, including the run's own"),
+        help=_("total steps, including those already done"),
     )
     further.add_argument("--device", help=_("continue on another device: cpu, cuda:0, mps"))
     further.add_argument(
@@ -131,25 +131,23 @@ def parser() -> argparse.ArgumentParser:
             dest="export",
             help=_(export.help_there),
         )
-    kinds.add_argument(
-        "--data", action="store_true", help=_("include your data set that it learned from")
-    )
+    kinds.add_argument("--data", action="store_true", help=_("include your training data"))
     take.set_defaults(command=export_run)
 
-    bring = commands.add_parser("import", help=_("make a run of an exported zip"))
+    bring = commands.add_parser("import", help=_("import an exported zip as a run"))
     bring.add_argument("file", metavar="FILE", help=_("the zip"))
     bring.set_defaults(command=import_run)
 
     opened = commands.add_parser(
-        "open", help=_("make a run of a Hugging Face folder or model, or of a look")
+        "open", help=_("open a Hugging Face folder or model, or a look, as a run")
     )
     opened.add_argument(
         "folder",
         metavar="PATH",
         help=_("the folder or its zip, an id of the Hub, or the file that look.save wrote"),
     )
-    opened.add_argument("--name", metavar="NAME", help=_("what the run is called"))
-    opened.add_argument("--quiet", action="store_true", help=_("print the id alone"))
+    opened.add_argument("--name", metavar="NAME", help=_("name of the run"))
+    opened.add_argument("--quiet", action="store_true", help=_("print only the id"))
     opened.set_defaults(command=open_folder)
 
     for name, words, command in (

@@ -24,9 +24,9 @@ def add_parser(commands: Any) -> None:
     )
     actions = lesson.add_subparsers(required=True, metavar="ACTION")
 
-    check = actions.add_parser("check", help=_("say what is wrong with lesson files"))
+    check = actions.add_parser("check", help=_("check lesson files for errors"))
     check.add_argument(
-        "files", metavar="FILE", nargs="+", help=_("a TOML file; its words beside it")
+        "files", metavar="FILE", nargs="+", help=_("a TOML file, with its words beside it")
     )
     check.set_defaults(command=check_files)
 
@@ -59,8 +59,8 @@ def check_files(options: argparse.Namespace) -> int:
         n = len(lesson.tasks)
         print(
             ngettext(
-                "{name}: “{title}” is good: {n} task, {minutes} minutes.",
-                "{name}: “{title}” is good: {n} tasks, {minutes} minutes.",
+                "{name}: no errors in “{title}” ({n} task, {minutes} minutes).",
+                "{name}: no errors in “{title}” ({n} tasks, {minutes} minutes).",
                 n,
                 name=name,
                 title=lesson.words().title,
@@ -95,7 +95,7 @@ def verify_files(options: argparse.Namespace) -> int:
     else:
         print(
             _columns(
-                _("standing"), _("lesson"), _("name or participant"), _("solved"), _("at, answers")
+                _("status"), _("lesson"), _("name or participant"), _("solved"), _("at, answers")
             )
         )
         for row in rows:

@@ -31,8 +31,8 @@ def train(options: argparse.Namespace) -> int:
     check_device(options.device)
     limits.check_memory(experiment, options.device)
     if not options.quiet:
-        for said in advised(experiment):
-            print(f"{said.field}: {_(said.sentence)}", file=sys.stderr)
+        for note in advised(experiment):
+            print(f"{note.field}: {_(note.sentence)}", file=sys.stderr)
         if (slow := advice_on(options.device, experiment.trained)) is not None:
             print(_(slow), file=sys.stderr)
     run = RunStore().create(

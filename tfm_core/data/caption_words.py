@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfm_core.choices.config.caption_task import CaptionTaskConfig
-from tfm_core.choices.variants.languages import LANGUAGES
+from tfm_core.choices.config.image_tasks import CaptionTaskConfig
 from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.tasks import LANGUAGES
 from tfm_core.data.scenes import LARGE, PlacedDigit, named_order, relation
 from tfm_core.data.text.korean_words import TOPIC, particle
 from tfm_core.data.text.numbers import ONES

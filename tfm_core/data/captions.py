@@ -15,8 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.choices.config.caption_task import CaptionTaskConfig
-from tfm_core.choices.config.image_tasks import ImageTaskConfig
+from tfm_core.choices.config.image_tasks import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.data.caption_words import Caption, caption, join, vocabulary
 from tfm_core.data.download import Progress
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, numbered, pixel_statistics

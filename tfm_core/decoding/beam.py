@@ -57,7 +57,7 @@ def beam_steps(
     Raises ValueError.
     """
     if width < 1:
-        raise StudentError("The beam is {width} wide; it must be at least 1.", width=width)
+        raise StudentError("The beam width is {width}; it must be at least 1.", width=width)
     if not (math.isfinite(alpha) and alpha >= 0):
         raise StudentError("alpha is {alpha}; it must be 0 or more.", alpha=alpha)
     beams = [Beam(tuple(prompt), 0.0, model.eos_id in prompt)]

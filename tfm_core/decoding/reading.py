@@ -67,9 +67,7 @@ def reading(
     Raises ValueError, in a sentence, for a model that writes all at once.
     """
     if isinstance(model, EncoderOnly):
-        raise StudentError(
-            "An encoder writes all positions at once; it cannot write token by token."
-        )
+        raise StudentError("An encoder writes all positions at once, not token by token.")
     if isinstance(model, RecurrentTranslator):
         return _Recurrent(model, src)
     encoded = None if isinstance(model, DecoderOnly) else model.encode(src)

@@ -15,7 +15,7 @@ from tfm_core.choices.config import (
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
-from tfm_core.choices.config.own_pictures import BETWEEN
+from tfm_core.choices.config.image_tasks import BETWEEN
 from tfm_core.choices.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.data.opened.folder import Unopenable

@@ -6,7 +6,7 @@ import textwrap
 
 import tfm_core
 from tfm_core.choices.config import ForeignModelConfig
-from tfm_core.choices.variants.families import family_label
+from tfm_core.choices.variants.forms import family_label
 from tfm_core.data.own.sets import added_of
 from tfm_core.export import layout
 from tfm_core.runs.figures import figures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tfm_core.sentences import Paragraph, StudentError, words
 class Architecture:
     """A model to scale.
 
-    Its words are in ``choices/architectures.md``, its sizes in ``architectures.toml``.
+    ``architectures.toml`` holds its sizes, ``choices/architectures.md`` what is translated.
     src_len and tgt_len: tokens of one full example (0 for pictures). n_parameters: the published
     or recomputed count, exact; None where the paper does not fix it. source: where it stands.
     batch: examples that the walk shows. own_class: the path of the module that is the notebook's
@@ -56,22 +57,23 @@ SHAPES: Mapping[str, type[Any]] = {"vit": ImageShape, "captioner": CaptionShape}
 
 def _architecture(name: str, entry: Mapping[str, Any]) -> Architecture:
     style: Mapping[str, Any] = _KNOWN["style"].get(entry.get("style"), {})
-    whole = {**style, **entry}
+    values = {**style, **entry}
     settings, ends = (style.get(part, {}) | entry.get(part, {}) for part in ("model", "shape"))
     if ends.get("pad_id") == "none":
         ends["pad_id"] = None
-    family = whole["family"]
-    facts = {part: whole[part] for part in _FACTS if part in whole}
+    family = values["family"]
+    facts = {part: values[part] for part in _FACTS if part in values}
+    with suppress(KeyError):  # many published models need no words but their name and paper
+        facts |= words(f"choices/architectures/{name}")
     return Architecture(
         name,
         model=MODEL_CONFIGS[family].parse(settings),
         shape=SHAPES.get(family, TextShape)(**ends),
-        **words(f"choices/architectures/{name}"),
         **facts,
     )
 
 
-_FACTS = ("src_len", "tgt_len", "n_parameters", "batch", "own_class")
+_FACTS = ("label", "source", "src_len", "tgt_len", "n_parameters", "batch", "own_class")
 _KNOWN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 ARCHITECTURES = {name: _architecture(name, entry) for name, entry in _KNOWN["model"].items()}
 
@@ -111,12 +113,12 @@ def resized(known: Architecture, sizes: FreeSizes) -> Architecture:
     Raises ValueError, in a sentence, where a learned position table is too short for the lengths.
     """
     names = offered(known.shape)
-    own = asdict(sizes_of(known))
+    current = asdict(sizes_of(known))
     changed = {name: size for name, size in asdict(sizes).items() if size and name in names}
-    if all(own[name] == size for name, size in changed.items()):
+    if all(current[name] == size for name, size in changed.items()):
         return known
     assert isinstance(known.shape, TextShape)
-    new = FreeSizes(**(own | changed))
+    new = FreeSizes(**(current | changed))
     if not known.shape.has_source:
         new = replace(new, src_vocabulary=new.tgt_vocabulary)
     n_rows = known.model.n_positions

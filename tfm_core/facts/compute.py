@@ -15,7 +15,7 @@ from tfm_core.anatomy import Lengths, anatomy, stacks
 from tfm_core.anatomy.trained import trained
 from tfm_core.choices.config import DEPTHS, Experiment, ModelConfig, RecurrentConfig
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.learning_rate import nearest_preset
@@ -44,9 +44,9 @@ def macs(
     config: ModelConfig, shape: Shape, *, batch: int = 1, src_len: int = 0, tgt_len: int = 0
 ) -> dict[str, int]:
     """Return the multiply-accumulates of one forward pass by part, those of PARTS in order."""
-    found = anatomy(config, shape)
-    sizes = found.at(src_len, tgt_len)
-    counts = {work: batch * formula.value(sizes) for work, formula in found.macs.items()}
+    structure = anatomy(config, shape)
+    sizes = structure.at(src_len, tgt_len)
+    counts = {work: batch * formula.value(sizes) for work, formula in structure.macs.items()}
     return dict.fromkeys(PARTS, 0) | counts
 
 
@@ -56,17 +56,19 @@ def unasked(config: ModelConfig, shape: Shape) -> int:
     Behind its last block that token alone is read, so it alone asks there; keys and values are made
     of all. Who watches a pass sees all of it computed.
     """
-    found = anatomy(config, shape)
-    every, one = found.at(0, 0), found.at(0, 0, all_queries=False)
-    return sum(formula.value(every) - formula.value(one) for formula in found.macs.values())
+    structure = anatomy(config, shape)
+    every, last_only = structure.at(0, 0), structure.at(0, 0, all_queries=False)
+    return sum(
+        formula.value(every) - formula.value(last_only) for formula in structure.macs.values()
+    )
 
 
 def layers(config: ModelConfig) -> tuple[int, int]:
     """Return how many encoder and decoder blocks a model has."""
     if isinstance(config, RecurrentConfig):
         return config.n_layers, config.n_layers
-    found = {stack.name: stack.n_layers for stack in stacks(config)}
-    return found.get("encoder", 0), found.get("decoder", 0)
+    n_layers = {stack.name: stack.n_layers for stack in stacks(config)}
+    return n_layers.get("encoder", 0), n_layers.get("decoder", 0)
 
 
 def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[ModelConfig, Shape]:
@@ -130,24 +132,29 @@ def _modelled(experiment: Experiment, steps: int) -> float:
 
 def _step(experiment: Experiment) -> tuple[float, float]:
     """Return the seconds of a step's calls, and those that each example adds."""
-    known = of_experiment(experiment, "")
-    src, tgt = known.src_len, known.tgt_len
-    products = sum(macs(known.model, known.shape, src_len=src, tgt_len=tgt).values())
-    products -= unasked(known.model, known.shape)
-    found = anatomy(known.model, known.shape)
-    numbers = (found.saved.full + found.saved.products).value(found.at(src, tgt, all_queries=False))
+    architecture = of_experiment(experiment, "")
+    src, tgt = architecture.src_len, architecture.tgt_len
+    products = sum(macs(architecture.model, architecture.shape, src_len=src, tgt_len=tgt).values())
+    products -= unasked(architecture.model, architecture.shape)
+    structure = anatomy(architecture.model, architecture.shape)
+    numbers = (structure.saved.full + structure.saved.products).value(
+        structure.at(src, tgt, all_queries=False)
+    )
     passes = (
-        1 + trained(known.model, known.shape, experiment.task, src_len=src, tgt_len=tgt).backward
+        1
+        + trained(
+            architecture.model, architecture.shape, experiment.task, src_len=src, tgt_len=tgt
+        ).backward
     )
     of_example = passes * _MAC * products + _NUMBER * numbers
-    return _CALL + _BLOCK * _blocks(known.model, tgt), of_example
+    return _CALL + _BLOCK * _blocks(architecture.model, tgt), of_example
 
 
-def _blocks(model: ModelConfig, tgt_len: int) -> float:
-    if isinstance(model, RecurrentConfig):
+def _blocks(config: ModelConfig, tgt_len: int) -> float:
+    if isinstance(config, RecurrentConfig):
         is_called = ALIGNMENT_SCORES[
-            model.attention
+            config.attention
         ].attends_before_step  # else all tokens are one call
-        return 2 * model.n_layers + _CELL * tgt_len * model.n_layers * is_called
-    n_encoder, n_decoder = layers(model)
+        return 2 * config.n_layers + _CELL * tgt_len * config.n_layers * is_called
+    n_encoder, n_decoder = layers(config)
     return n_encoder + n_decoder * (_CROSS if n_encoder else 1.0)

@@ -14,26 +14,28 @@ from tfm_core.sentences import N_, Paragraph, Sentence, words
 
 def differences(first: Architecture, second: Architecture) -> list[str]:
     """Return sentences on how the second model differs from the first; none if equal."""
-    one, other = first.model, second.model
+    first_config, second_config = first.model, second.model
     changes = []
-    if one.family != other.family:
+    if first_config.family != second_config.family:
         changes.append(
             N_(
                 "Family: {label} is {label_2}, {first_label} is {label_3}.",
                 label=second.label,
-                label_2=FAMILIES[other.family].label,
+                label_2=FAMILIES[second_config.family].label,
                 first_label=first.label,
-                label_3=FAMILIES[one.family].label,
+                label_3=FAMILIES[first_config.family].label,
             )
         )
-    old, new = one.model_dump(), other.model_dump()
+    old, new = first_config.model_dump(), second_config.model_dump()
     # with a table of positions, a model can't read more than ``max_len`` tokens
-    limited = [POSITIONS[getattr(m, "position", "none")].has_table for m in (one, other)]
+    limited = [
+        POSITIONS[getattr(m, "position", "none")].has_table for m in (first_config, second_config)
+    ]
     for name in (name for name in new if name in old and name != "family"):
         if name == "max_len" and not all(limited):
             changes += _limits(first, second, *limited)
         elif old[name] != new[name]:
-            label = type(other).model_fields[name].title or name
+            label = type(second_config).model_fields[name].title or name
             changes.append(_changed(label, old[name], new[name]))
     old, new = asdict(first.shape), asdict(second.shape)
     labels = words("choices/settings/shape")
@@ -50,7 +52,7 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
 
 def _changed(label: str, old: object, new: object) -> Sentence:
     values = {"new": _value_text(new), "old": _value_text(old)}
-    return N_("{label}: {new}, not {old}.", label=label, **values)
+    return N_("{label}: {new} instead of {old}.", label=label, **values)
 
 
 def _limits(
@@ -76,24 +78,21 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
         sum(macs(a.model, a.shape, src_len=a.src_len, tgt_len=a.tgt_len).values())
         for a in (first, second)
     ]
-    return [
-        N_(
-            "It has {ratio} the parameters: {counts:,}, not {counts_2:,}.",
-            ratio=_ratio(counts[1], counts[0]),
-            counts=counts[1],
-            counts_2=counts[0],
-        ),
-        Paragraph(
-            "facts/compute",
-            ratio=_ratio(work[1], work[0]),
-            work=work[1] / 1000000000.0,
-            work_2=work[0] / 1000000000.0,
-        ),
-    ]
-
-
-def _ratio(new: int, old: int) -> str:
-    return N_("exactly") if new == old else N_("{ratio:.3g} times", ratio=new / old)
+    sentences = [N_("It has the same number of parameters: {n:,}.", n=counts[0])]
+    if counts[0] != counts[1]:
+        sentences = [
+            N_(
+                "It has {ratio:.3g} times the parameters: {new:,} instead of {old:,}.",
+                ratio=counts[1] / counts[0],
+                new=counts[1],
+                old=counts[0],
+            )
+        ]
+    if work[0] == work[1]:
+        return [*sentences, N_("A full example takes the same arithmetic.")]
+    giga = [n_macs / 1e9 for n_macs in work]
+    ratio = work[1] / work[0]
+    return [*sentences, Paragraph("facts/compute", ratio=ratio, work=giga[1], work_2=giga[0])]
 
 
 def _value_text(value: object) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from tfm_core.choices.config import Experiment, built
 from tfm_core.choices.config.advice import Advice, advice
 from tfm_core.choices.presets import PRESETS, Preset
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 
 
 def usual_rate(experiment: Experiment) -> float:
@@ -16,17 +16,17 @@ def usual_rate(experiment: Experiment) -> float:
     What a preset learns with says nothing of an optimiser that learns at other rates than its own:
     Muon's are several times those of Adam and AdamW.
     """
-    learned, own = nearest_preset(experiment).experiment.trained, experiment.trained
-    usual = OPTIMISERS[own.optimizer].usual_rate
-    if usual is None or usual == OPTIMISERS[learned.optimizer].usual_rate:
-        return learned.learning_rate
+    preset, training = nearest_preset(experiment).experiment.trained, experiment.trained
+    usual = OPTIMISERS[training.optimizer].usual_rate
+    if usual is None or usual == OPTIMISERS[preset.optimizer].usual_rate:
+        return preset.learning_rate
     return usual
 
 
 def calmer_rate(experiment: Experiment) -> float:
     """Return a rate to try where a training diverged: the usual one, or else a tenth of its own."""
-    usual, own = usual_rate(experiment), experiment.trained.learning_rate
-    return usual if own > 2 * usual else own / 10
+    usual, rate = usual_rate(experiment), experiment.trained.learning_rate
+    return usual if rate > 2 * usual else rate / 10
 
 
 @lru_cache(maxsize=256)
@@ -56,10 +56,10 @@ def _names(experiment: Experiment) -> set[tuple[str, object]]:
 
 def advised(experiment: Experiment) -> tuple[Advice, ...]:
     """Return what a person should know before this experiment is trained; warnings first."""
-    found = advice(
+    notes = advice(
         experiment.trained,
         usual_rate=usual_rate(experiment),
         n_train=experiment.task.n_training,
         dropout=built(experiment.model).dropout,
     )
-    return tuple(sorted(found, key=lambda advice: not advice.is_warning))
+    return tuple(sorted(notes, key=lambda advice: not advice.is_warning))

@@ -21,8 +21,7 @@ from tfm_core.choices.config import (
 )
 from tfm_core.choices.config.shape import Shape
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.training import OPTIMISERS, PRECISIONS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.parameter_table import parameter_table
 

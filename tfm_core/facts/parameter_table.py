@@ -27,14 +27,14 @@ _EXPERT = re.compile(r"^(.*\.experts)\.(\d+)(?:\.|$)")
 class ParameterRow:
     """One module with parameters of its own, or (folded) that module in each of ``repeats`` blocks.
 
-    module: its name in the table's scheme, "" where that has none; here: ours. shape: of each
+    module: its name in the table's scheme, "" where that has none; our_name: ours. shape: of each
     parameter; formula: how the count comes about, with numbers; share: of all parameters of the
     model; tied_to: the parameter whose weight is used here too, else "". path: in the engine;
     matrix: which of several matrices that others keep apart, from 0.
     """
 
     module: str
-    here: str
+    our_name: str
     kind: str
     shape: str
     n_parameters: int
@@ -70,7 +70,7 @@ class ParameterTable:
         return tuple(self._named(row) for row in _fold(_fold(self.rows, _LAYER), _EXPERT))
 
     def _named(self, row: ParameterRow) -> ParameterRow:
-        names = self.naming.of(row.path, row.here)
+        names = self.naming.of(row.path, row.our_name)
         return replace(row, module=names[row.matrix] if names else "")
 
 
@@ -93,15 +93,15 @@ def shares_of(rows: Sequence[ParameterRow]) -> dict[str, float]:
     """Return which share of the parameters each part of a model holds, the largest first."""
     sums: dict[str, float] = {}
     for row in rows:
-        part = next((words for name, words in _PARTS if name in row.here), N_("the rest"))
+        part = next((label for name, label in _PARTS if name in row.our_name), N_("the rest"))
         sums[part] = sums.get(part, 0.0) + row.share
     return dict(sorted(sums.items(), key=lambda part: -part[1]))
 
 
 def most_in(rows: Sequence[ParameterRow]) -> str:
     """Say which part of a model holds the most parameters, with its share."""
-    most, share = next(iter(shares_of(rows).items()))
-    return N_("Largest part: {part}, {share:.0%}.", part=most, share=share)
+    part, share = next(iter(shares_of(rows).items()))
+    return N_("Largest part: {part}, {share:.0%}.", part=part, share=share)
 
 
 @lru_cache(maxsize=64)
@@ -111,18 +111,18 @@ def parameter_table(config: ModelConfig, shape: Shape, scheme: Scheme = "ours") 
     scheme: whose names it has; ours are those of the model's family. Raises ValueError where config
     and shape do not fit.
     """
-    found = anatomy(config, shape)
-    total = sum(parameter.size for parameter in found.parameters)
+    model = anatomy(config, shape)
+    total = sum(parameter.size for parameter in model.parameters)
     naming = naming_of(config, scheme)
     rows = []
-    for part in found.modules:
-        here = own_name(part.path, found.own_names)
-        if here is not None:  # a table that stands under two names is said once
-            row = _row(here or "cls", part, total, found)
-            rows += _apart(row, part, naming, found.sizes)
+    for part in model.modules:
+        our_name = own_name(part.path, model.own_names)
+        if our_name is not None:  # a table that stands under two names is said once
+            row = _row(our_name or "cls", part, total, model)
+            rows += _apart(row, part, naming, model.sizes)
     idle = 0
     if getattr(config, "has_experts", False):
-        n, top_k = found.sizes["n_experts"], found.sizes["top_k"]
+        n, top_k = model.sizes["n_experts"], model.sizes["top_k"]
         expert = sum(row.n_parameters for row in rows if _EXPERT.match(row.path)) // n
         idle = (n - top_k) * expert
     return ParameterTable(tuple(rows), total, total - idle, naming)
@@ -130,47 +130,52 @@ def parameter_table(config: ModelConfig, shape: Shape, scheme: Scheme = "ours") 
 
 def _apart(row: ParameterRow, part: Part, naming: Naming, sizes: Sizes) -> list[ParameterRow]:
     """Return the row under its names: one each for matrices that are one here."""
-    theirs = naming.of(row.path, row.here)
-    if not theirs:
+    names = naming.of(row.path, row.our_name)
+    if not names:
         return [replace(row, module="")]
-    n = len(theirs)
+    n = len(names)
     formula = row.formula
     if n == 3 and "d_qkv" in part.parameters[0].symbols:
-        return _grouped(row, part, theirs, naming, sizes)
+        return _grouped(row, part, names, naming, sizes)
     if n > 1:
         formula = formula.removeprefix(f"{n} x ")
         formula = formula.strip("()") if formula.startswith("(") else formula
-    each = [replace(one, shape=(one.shape[0] // n, *one.shape[1:])) for one in part.parameters]
+    parameters = [
+        replace(parameter, shape=(parameter.shape[0] // n, *parameter.shape[1:]))
+        for parameter in part.parameters
+    ]
     return [
         replace(
             row,
             module=name,
-            shape=_shape(each, naming, name, sizes),
+            shape=_shape(parameters, naming, name, sizes),
             n_parameters=row.n_parameters // n,
             formula=formula,
             share=row.share / n,
             matrix=matrix,
         )
-        for matrix, name in enumerate(theirs)
+        for matrix, name in enumerate(names)
     ]
 
 
 def _grouped(
-    row: ParameterRow, part: Part, theirs: Sequence[str], naming: Naming, sizes: Sizes
+    row: ParameterRow, part: Part, names: Sequence[str], naming: Naming, sizes: Sizes
 ) -> list[ParameterRow]:
     """Return a row each for the matrices of queries, keys and values; heads share the last two."""
     rows = []
-    for matrix, name in enumerate(theirs):
+    for matrix, name in enumerate(names):
         width = sizes["d_kv" if matrix else "d_q"]
-        each = [replace(one, shape=(width, *one.shape[1:])) for one in part.parameters]
-        n = sum(one.size for one in each)
+        parameters = [
+            replace(parameter, shape=(width, *parameter.shape[1:])) for parameter in part.parameters
+        ]
+        n = sum(parameter.size for parameter in parameters)
         rows.append(
             replace(
                 row,
                 module=name,
-                shape=_shape(each, naming, name, sizes),
+                shape=_shape(parameters, naming, name, sizes),
                 n_parameters=n,
-                formula=" + ".join(times(one.shape[::-1]) for one in each),
+                formula=" + ".join(times(parameter.shape[::-1]) for parameter in parameters),
                 share=row.share * n / row.n_parameters,
                 matrix=matrix,
             )
@@ -183,7 +188,7 @@ Sizes = Mapping[str, int]
 
 def _shape(parameters: Sequence[Parameter], naming: Naming, module: str, sizes: Sizes) -> str:
     """Return the parameters of a module with their shapes, as the scheme holds them."""
-    named = [(one.name.rpartition(".")[2], one.shape) for one in parameters]
+    named = [(parameter.name.rpartition(".")[2], parameter.shape) for parameter in parameters]
     if naming.scheme == "hugging-face" and naming.family == "decoder-only" and ".h." in module:
         named = [(name, shape[::-1]) for name, shape in named]  # Conv1D: inputs first
     if naming.scheme == "hugging-face":
@@ -220,24 +225,26 @@ def _in_lens(
     return last, shape if is_table else shape[::-1]
 
 
-def _row(here: str, part: Part, total: int, found: Anatomy) -> ParameterRow:
-    counted = [one for one in part.parameters if not one.tied_to]
-    tied_to = next((one.tied_to for one in reversed(part.parameters) if one.tied_to), "")
-    formula = _formula(part, counted, found.sizes)
+def _row(our_name: str, part: Part, total: int, model: Anatomy) -> ParameterRow:
+    counted = [parameter for parameter in part.parameters if not parameter.tied_to]
+    tied_to = next(
+        (parameter.tied_to for parameter in reversed(part.parameters) if parameter.tied_to), ""
+    )
+    formula = _formula(part, counted, model.sizes)
     if tied_to:
         formula = f"{formula} (tied)" if counted else "0 (tied)"
-    n = sum(one.size for one in counted)
-    named = ((one.name.rpartition(".")[2], one) for one in part.parameters)
+    n = sum(parameter.size for parameter in counted)
+    named = ((parameter.name.rpartition(".")[2], parameter) for parameter in part.parameters)
     return ParameterRow(
-        module=here,
-        here=here,
+        module=our_name,
+        our_name=our_name,
         path=part.path or "cls",
         kind=part.layer,
-        shape=", ".join(f"{name} {times(one.shape)}" for name, one in named),
+        shape=", ".join(f"{name} {times(parameter.shape)}" for name, parameter in named),
         n_parameters=n,
         formula=formula,
         share=n / total if total else 0.0,
-        tied_to=(own_name(tied_to, found.own_names) or "") if tied_to else "",
+        tied_to=(own_name(tied_to, model.own_names) or "") if tied_to else "",
     )
 
 
@@ -287,13 +294,13 @@ def _merged(row: ParameterRow, stack: str, n: int) -> ParameterRow:
     """Return one row for the same module of ``n`` equal blocks or experts."""
     if n == 1:
         return row
-    path, here = (
-        f"{stack}.0–{n - 1}{one.removeprefix(f'{stack}.0')}" for one in (row.path, row.here)
+    path, our_name = (
+        f"{stack}.0–{n - 1}{name.removeprefix(f'{stack}.0')}" for name in (row.path, row.our_name)
     )
     return replace(
         row,
         path=path,
-        here=here,
+        our_name=our_name,
         n_parameters=n * row.n_parameters,
         formula=f"{n} x ({row.formula})",
         share=n * row.share,
@@ -312,8 +319,8 @@ def named_parameters(config: ModelConfig, shape: Shape, scheme: Scheme) -> str:
         pairs = zip(path, before, strict=False)
         n = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
         lines += [f"{'  ' * depth}{path[depth]}" for depth in range(n, len(path))]
-        said = row.shape if row.shape.startswith(f"{last} ") else f"{last}: {row.shape}"
-        lines.append(f"{'  ' * len(path)}{said}{' (tied)' if row.tied_to else ''}")
+        line = row.shape if row.shape.startswith(f"{last} ") else f"{last}: {row.shape}"
+        lines.append(f"{'  ' * len(path)}{line}{' (tied)' if row.tied_to else ''}")
         before = path
     return "\n".join(lines)
 

@@ -14,7 +14,7 @@ from tfm_core.anatomy.trained import trained
 from tfm_core.choices.config import Experiment, TunedConfig, built
 from tfm_core.choices.config.shape import CaptionShape, TextShape
 from tfm_core.choices.config.training import WEIGHT_SETS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import lengths
 
@@ -85,30 +85,32 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
     remembered = OPTIMISERS[training.optimizer].numbers(n_trained, n_hidden)
     copies = 1 + training.keeps_best + (training.ema_decay > 0)
     saved = copies * n_parameters + remembered
-    kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)
-    return kept + 2 * FULL * saved
+    n_kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)
+    return n_kept + 2 * FULL * saved
 
 
 def _routing_numbers(experiment: Experiment) -> int:
     """Return the shares of all experts in the tokens of one example, the longest there is."""
-    known = of_experiment(experiment, "")
-    n_experts: int = getattr(known.model, "n_experts", 0)
+    architecture = of_experiment(experiment, "")
+    n_experts: int = getattr(architecture.model, "n_experts", 0)
     if n_experts < 2:
         return 0
-    seen = lengths(known.model, known.shape, known.src_len, known.tgt_len)
-    n_tokens = {"encoder": seen.encoder, "decoder": seen.decoder}
-    n_shares = sum(one.n_layers * n_tokens[one.name] for one in stacks(known.model))
+    n_seen = lengths(
+        architecture.model, architecture.shape, architecture.src_len, architecture.tgt_len
+    )
+    n_tokens = {"encoder": n_seen.encoder, "decoder": n_seen.decoder}
+    n_shares = sum(stack.n_layers * n_tokens[stack.name] for stack in stacks(architecture.model))
     return n_experts * n_shares
 
 
 def _embedded(experiment: Experiment) -> int:
     """Return the numbers of the tables of embeddings and learned positions that are kept."""
-    known = of_experiment(experiment, "")
-    shape, d_model = known.shape, built(experiment.model).d_model
+    architecture = of_experiment(experiment, "")
+    shape, d_model = architecture.shape, built(experiment.model).d_model
     if isinstance(shape, TextShape):
         both = [shape.src_vocabulary, shape.tgt_vocabulary]
         sizes = both[1:] if shape.one_vocabulary else both
     else:
         sizes = [shape.tgt_vocabulary] if isinstance(shape, CaptionShape) else []
-    sizes.append(known.model.n_positions or 0)
+    sizes.append(architecture.model.n_positions or 0)
     return sum(n * d_model for n in sizes if n * d_model <= MAX_EMBEDDED)

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.choices.variants.positions import HIGHEST_TURNS, LOWEST_TURNS, ROPE_SCALINGS
 from tfm_core.choices.variants.record import resolve
-from tfm_core.choices.variants.rope_scalings import HIGHEST_TURNS, LOWEST_TURNS, ROPE_SCALINGS
 from tfm_core.layers.positions import CachedTable, turn_rates, waves
 
 HALF = (torch.float16, torch.bfloat16)

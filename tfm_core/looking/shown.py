@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.looking.seen import AttentionMap, Seen
-from tfm_core.plots.examples.pictures import png_url
+from tfm_core.plots.examples import png_url
 from tfm_core.plots.export import cell_colours, map_svg
 from tfm_core.plots.heads.attention import head_map, usual_top
 from tfm_core.plots.kinds import template

@@ -30,11 +30,9 @@ from tfm_core.choices.config.shape import (
     patches_per_side,
 )
 from tfm_core.choices.mistakes import make
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.record import resolve
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS
 from tfm_core.layers import recorder
 from tfm_core.layers.fast import Stack
 from tfm_core.layers.feed_forward import make_norm

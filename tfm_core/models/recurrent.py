@@ -13,8 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.recurrent import CELLS
 from tfm_core.layers import recorder
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.masks import check_source, is_token

@@ -102,46 +102,58 @@ def chart(
     what they are called in the table.
     """
     is_flat = details.get("orientation") == "h"
-    place, of = (y, x) if is_flat else (x, y)
-    assert isinstance(place, str)
-    if not isinstance(of, str | Mapping):
-        of = dict(zip(of, of, strict=True))
+    position, numbers = (y, x) if is_flat else (x, y)
+    assert isinstance(position, str)
+    if not isinstance(numbers, str | Mapping):
+        numbers = dict(zip(numbers, numbers, strict=True))
     declared: Mapping[Any, Column] = table.attrs.get("columns", {})
-    number = of if isinstance(of, str) else next((one for one in of if one in declared), "value")
-    names = (number, place) if is_flat else (place, number)
+    number = (
+        numbers
+        if isinstance(numbers, str)
+        else next((one for one in numbers if one in declared), "value")
+    )
+    names = (number, position) if is_flat else (position, number)
     facet, n_beside = details.get("facet"), details.get("n_beside", 1)
     parts = [*table.groupby(facet, sort=False)] if facet and len(table) else [("", table)]
     if not isinstance(looks, Mapping):  # the same in all panels
-        series = of if isinstance(of, Mapping) else table[colour].unique() if colour else [None]
+        series = (
+            numbers
+            if isinstance(numbers, Mapping)
+            else table[colour].unique()
+            if colour
+            else [None]
+        )
         looks = {name: looks[n % len(looks)] for n, name in enumerate(series)}
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {}
     places = panels(len(parts), n_beside, details.get("gaps", _GAPS))
     for (value, part), (panel, *on) in zip(parts, places, strict=True):
-        read = [declared.get(name, Column()) for name in names]
+        columns = [declared.get(name, Column()) for name in names]
         if facet:  # names the axis that differs from panel to panel
-            at = int(n_beside == 1)
-            read[at] = declared.get(value, replace(read[at], title=value))
-        axes = _axes(part, names, read, details)
+            index = int(n_beside == 1)
+            columns[index] = declared.get(value, replace(columns[index], title=value))
+        axes = _axes(part, names, columns, details)
         order = (1, 0) if is_flat else (0, 1)  # what a place is called, then its number
-        said = [(axes[n]["title"], "xy"[n], read[n].form) for n in order]
-        for n, own in enumerate(details.get("hover", ())):
-            said.append((declared[own].title, f"customdata[{n}]", declared[own].form))
+        readings = [(axes[n]["title"], "xy"[n], columns[n].form) for n in order]
+        for n, column in enumerate(details.get("hover", ())):
+            readings.append((declared[column].title, f"customdata[{n}]", declared[column].form))
         if "unified" in details.get("hovermode", ""):
-            said = said[1:]  # the place is read once for all
-        for name, look, rows, values in _series(part, of, colour, looks):
-            ends = (values, place) if is_flat else (place, values)
-            drawn = _traces(kind, part, rows, ends, look, details)
-            drawn[-1].setdefault("name", name)
-            drawn[-1].setdefault("hovertemplate", _hover(said, drawn[-1]["name"]))
+            readings = readings[1:]  # the place is read once for all
+        for name, look, rows, values in _series(part, numbers, colour, looks):
+            ends = (values, position) if is_flat else (position, values)
+            series_traces = _traces(kind, part, rows, ends, look, details)
+            series_traces[-1].setdefault("name", name)
+            series_traces[-1].setdefault(
+                "hovertemplate", _hover(readings, series_traces[-1]["name"])
+            )
             if facet:
-                drawn = _placed(drawn, on)
+                series_traces = _placed(series_traces, on)
                 once = {"legendgroup": str(name), "showlegend": value == parts[0][0]}
-                drawn[-1] = once | drawn[-1]
-            traces += drawn
+                series_traces[-1] = once | series_traces[-1]
+            traces += series_traces
         layout |= _merged(panel, axes) if facet else {}
     layout = {
-        "height": 90 + _ROW * table[place].nunique() if is_flat else 340,
+        "height": 90 + _ROW * table[position].nunique() if is_flat else 340,
         "top": 36 if len(traces) > 1 else 8,
         "right": 48 if is_flat and "text" in details else 8,
         **{name: one for name, one in details.items() if name in _OF_LAYOUT},
@@ -161,20 +173,23 @@ def _placed(traces: Sequence[Mapping[str, Any]], on: Sequence[str]) -> list[dict
 
 def _merged(panel: Mapping[str, Any], axes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the axes of a panel with further settings, of x and y."""
-    return {name: {**one, **place} for (name, place), one in zip(panel.items(), axes, strict=True)}
+    return {
+        name: {**axis, **settings}
+        for (name, settings), axis in zip(panel.items(), axes, strict=True)
+    }
 
 
 def _axes(
-    table: pd.DataFrame, names: tuple[str, str], read: Sequence[Column], details: Details
+    table: pd.DataFrame, names: tuple[str, str], columns: Sequence[Column], details: Details
 ) -> list[dict[str, Any]]:
     """Return the settings of x and y. names: their columns; read: what is declared of them."""
     is_flat, labels = details.get("orientation") == "h", details.get("labels", {})
     x, y = (
         {"title": labels.get(name, column.title), **column.axis}
-        for name, column in zip(names, read, strict=True)
+        for name, column in zip(names, columns, strict=True)
     )
-    if shown := details.get("ticks"):
-        (y if is_flat else x).update(ticks(shown))
+    if names_shown := details.get("ticks"):
+        (y if is_flat else x).update(ticks(names_shown))
     if is_flat:
         y["autorange"] = "reversed"
     if is_flat and "text" in details and names[0] in table:
@@ -231,8 +246,8 @@ def _series(
     looks: Mapping[Any, Look],
 ) -> Iterator[tuple[str | None, Look, Any, str]]:
     """Yield the name of each series, its look, which rows it has, and the column of its values."""
-    groups, found = table[colour].factorize() if colour else (None, [None])
-    names = {name: n for n, name in enumerate(of if isinstance(of, Mapping) else found)}
+    groups, values = table[colour].factorize() if colour else (None, [None])
+    names = {name: n for n, name in enumerate(of if isinstance(of, Mapping) else values)}
     for name, look in looks.items():
         if name not in names:
             continue
@@ -242,32 +257,34 @@ def _series(
             yield name, look, slice(None) if groups is None else groups == names[name], of
 
 
-def _hover(said: Sequence[tuple[str, str, str]], name: str | None) -> Sentence:
+def _hover(readings: Sequence[tuple[str, str, str]], name: str | None) -> Sentence:
     """Return what the pointer reads: title, place and form of a number a line, and the name."""
     lines, values = [], {"name": name or ""}
-    for n, (title, place, form) in enumerate(said):
-        values |= {f"t{n}": title, f"p{n}": f"%{{{place}{form and ':' + form}}}"}
+    for n, (title, variable, form) in enumerate(readings):
+        values |= {f"t{n}": title, f"p{n}": f"%{{{variable}{form and ':' + form}}}"}
         lines.append(f"{{t{n}}}: {{p{n}}}" if title else f"{{p{n}}}")
     return Sentence("<br>".join(lines) + "<extra>{name}</extra>", values)
 
 
 def _scatter(look: Look, kind: Kind) -> dict[str, Any]:
     """Return a look as settings of a line with points, or of points."""
-    more = dict(look)
-    own = {"colour": "color", "dash": "dash", "width": "width", "shape": "shape"}
-    line = {name: more.pop(ours) for ours, name in own.items() if ours in more}
-    marker = {name: more.pop(name) for name in ("symbol", "size") if name in more}
-    marker |= more.pop("marker", {})
+    rest = dict(look)
+    line_keys = {"colour": "color", "dash": "dash", "width": "width", "shape": "shape"}
+    line = {name: rest.pop(ours) for ours, name in line_keys.items() if ours in rest}
+    marker = {name: rest.pop(name) for name in ("symbol", "size") if name in rest}
+    marker |= rest.pop("marker", {})
     if kind == "points":
-        return {"marker": {"color": line["color"], **marker}, **more}
-    return {"line": line, "marker": marker, **more}
+        return {"marker": {"color": line["color"], **marker}, **rest}
+    return {"line": line, "marker": marker, **rest}
 
 
 def _bar(look: Look) -> dict[str, Any]:
     """Return a look as settings of bars."""
-    more = {name: one for name, one in look.items() if name not in ("colour", "dash", "pattern")}
+    rest = {
+        name: setting for name, setting in look.items() if name not in ("colour", "dash", "pattern")
+    }
     pattern = {"pattern": {"shape": look["pattern"], "solidity": 0.25}} if "pattern" in look else {}
-    return {"marker": {"color": look["colour"], **pattern}, **more}
+    return {"marker": {"color": look["colour"], **pattern}, **rest}
 
 
 def _column(table: pd.DataFrame, rows: Any, name: str) -> Any:
@@ -333,7 +350,7 @@ def cells(
         trace |= {"texttemplate": "%{text}", "textfont": {"size": 11}}
         trace["texttemplate" if isinstance(texts, str) else "text"] = texts
     layout: dict[str, Any] = {"height": 340}
-    layout |= {name: one for name, one in details.items() if name in _OF_CELLS}
+    layout |= {name: setting for name, setting in details.items() if name in _OF_CELLS}
     x, y = _named(x), {"autorange": "reversed", **_named(y)}
     below: list[dict[str, Any]] = []
     if (picture := details.get("picture")) is not None:
@@ -349,12 +366,12 @@ def cells(
     n_beside = details.get("n_beside", 1)
     places = panels(len(facets), n_beside, details.get("gaps", _GAPS))
     for n, (grid, name, (panel, *on)) in enumerate(zip(grids, facets, places, strict=True)):
-        own = {
+        panel_trace = {
             **trace,
             "z": grid,
             **_said(details["each_says"][n] if "each_says" in details else ""),
         }
-        traces += _placed([{**own, "showscale": trace["showscale"] and not n}, *below], on)
+        traces += _placed([{**panel_trace, "showscale": trace["showscale"] and not n}, *below], on)
         across = {"showticklabels": n + n_beside >= len(facets), **x, "title": name}
         square = {"scaleanchor": on[0], "constraintoward": "top"} if below else {}
         layout |= _merged(panel, (across, {**y, **square}))
@@ -381,7 +398,7 @@ def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
     if names:
         named = ticks([names[i] for i in shown])
         named |= {"tickvals": list(shown), "tickfont": {"size": 12 if len(shown) <= 16 else 11}}
-    return named | {name: one for name, one in settings.items() if name != "names"}
+    return named | {name: setting for name, setting in settings.items() if name != "names"}
 
 
 def texts_of(
@@ -396,15 +413,15 @@ def texts_of(
     rows, columns: a value for each row and for each column. values: for each cell.
     """
     names = [*rows, *columns, *values]
-    down = [np.asarray(one, object)[:, None] for one in rows.values()]
-    across = [np.asarray(one, object) for one in (template, *columns.values(), *values.values())]
-    words, *rest = np.broadcast_arrays(across[0], *down, *across[1:])
+    down = [np.asarray(part, object)[:, None] for part in rows.values()]
+    across = [np.asarray(part, object) for part in (template, *columns.values(), *values.values())]
+    templates, *rest = np.broadcast_arrays(across[0], *down, *across[1:])
     return [
         [
-            Sentence(said, dict(zip(names, cell, strict=True)))
-            for said, *cell in zip(*row, strict=True)
+            Sentence(template_of_cell, dict(zip(names, cell, strict=True)))
+            for template_of_cell, *cell in zip(*row, strict=True)
         ]
-        for row in zip(words.tolist(), *(grid.tolist() for grid in rest), strict=True)
+        for row in zip(templates.tolist(), *(grid.tolist() for grid in rest), strict=True)
     ]
 
 

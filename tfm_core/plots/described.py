@@ -34,20 +34,25 @@ def described(figure: go.Figure) -> Sentence:
     Traces that the pointer does not read are aids of the eye, and are left out.
     """
     numbers = {"heatmap": "z", "image": "z", "treemap": "values"}
-    read = [
+    traces = [
         trace
         for trace in figure.data
         if trace.hoverinfo != "skip" and np.size(trace[numbers.get(trace.type, "y")])
     ]
-    if not read:
+    if not traces:
         return N_("Nothing is drawn yet.")
     x, y = (_title(axis) for axis in (figure.layout.xaxis, figure.layout.yaxis))
     has_panels = "xaxis2" in figure.layout.to_plotly_json()  # each of which has a name
-    spoken = [_of_trace(trace, figure.layout, has_panels) for trace in read[:MAX_TRACES]]
+    spoken = [_of_trace(trace, figure.layout, has_panels) for trace in traces[:MAX_TRACES]]
     if x and not has_panels:
-        spoken.insert(0, N_("Across: {x}. Up: {y}.", x=x, y=y) if y else N_("Across: {x}.", x=x))
-    if len(read) > MAX_TRACES:
-        spoken.append(N_("And {n} more.", n=len(read) - MAX_TRACES))
+        spoken.insert(
+            0,
+            N_("Horizontal axis: {x}. Vertical axis: {y}.", x=x, y=y)
+            if y
+            else N_("Horizontal axis: {x}.", x=x),
+        )
+    if len(traces) > MAX_TRACES:
+        spoken.append(N_("And {n} more.", n=len(traces) - MAX_TRACES))
     return joined(*spoken)
 
 
@@ -85,9 +90,9 @@ def _of_trace(trace: Any, layout: Any, has_panels: bool) -> Sentence:
 
 def _tree(trace: Any) -> Sentence:
     """Return how many parts a tree has, and its largest."""
-    holders = set(trace.parents)
+    parents = set(trace.parents)
     sizes = dict(zip(trace.ids, trace.values, strict=True))
-    leaves = [path for path in sizes if path not in holders]
+    leaves = [path for path in sizes if path not in parents]
     leaf = max(leaves, key=lambda path: (sizes[path], path))
     return N_(
         "{n} parts of {total}; the largest is {leaf} with {value}.",
@@ -108,15 +113,15 @@ def line(name: str, x: Values, y: Values, *, is_share: bool = False) -> Sentence
     is_share: values are 0 to 1 and are read as per cent.
     """
     values = _numbers(y)
-    known = np.flatnonzero(np.isfinite(values))
-    if not len(known):
+    finite = np.flatnonzero(np.isfinite(values))
+    if not len(finite):
         return N_("{name}: no values yet.", name=name)
 
     def value(i: int) -> str:
         return percent(float(values[i])) if is_share else number(values[i])
 
-    first, last = int(known[0]), int(known[-1])
-    low, high = (int(known[pick(values[known])]) for pick in (np.argmin, np.argmax))
+    first, last = int(finite[0]), int(finite[-1])
+    low, high = (int(finite[pick(values[finite])]) for pick in (np.argmin, np.argmax))
     if first == last:
         return Sentence(ONE_VALUE, {"name": name, "value": value(last), "at": _place(x[last])})
     ends = {
@@ -154,17 +159,17 @@ def scatter(
 
     Where y are texts, the numbers run to the right. is_share: numbers are read as per cent.
     """
-    of, values = (y, x) if _is_text(y) and not _is_text(x) else (x, y)
+    positions, values = (y, x) if _is_text(y) and not _is_text(x) else (x, y)
     if has_line or len(y) == 1:
         if _is_text(values):
             return _count(name, len(y))
-        return line(name, of, values, is_share=is_share)
-    ends = [_ends(one) for one in (x, y)]
+        return line(name, positions, values, is_share=is_share)
+    ends = [_ends(axis) for axis in (x, y)]
     if None in ends:
         return _count(name, len(y))
     (left, right), (low, high) = (pair for pair in ends if pair is not None)
     return N_(
-        "{name}, {n} points: across from {left} to {right}, up from {low} to {high}.",
+        "{name}, {n} points: {left} to {right} horizontally, {low} to {high} vertically.",
         name=name,
         n=len(y),
         left=left,
@@ -178,11 +183,11 @@ def cells(name: str, values: Values, y: Axis, x: Axis) -> Sentence:
     """Return the size of a map (rows, columns), and its extremes."""
     numbers = np.asarray(values, np.float64)
     rows, columns = numbers.shape
-    known = np.isfinite(numbers)
-    if not known.any():
+    finite = np.isfinite(numbers)
+    if not finite.any():
         return N_("{name}: no values yet.", name=name)
-    high = np.unravel_index(np.where(known, numbers, -np.inf).argmax(), numbers.shape)
-    low = np.unravel_index(np.where(known, numbers, np.inf).argmin(), numbers.shape)
+    high = np.unravel_index(np.where(finite, numbers, -np.inf).argmax(), numbers.shape)
+    low = np.unravel_index(np.where(finite, numbers, np.inf).argmin(), numbers.shape)
     size = {"name": name, "rows": rows, "columns": columns}
     if numbers[high] == numbers[low]:
         return N_(
@@ -204,21 +209,21 @@ def cells(name: str, values: Values, y: Axis, x: Axis) -> Sentence:
 def bars(name: str, places: Axis, values: Values, *, is_share: bool = False) -> Sentence:
     """Return the highest and the lowest bar, and where they stand."""
     values = _numbers(values)
-    known = np.flatnonzero(np.isfinite(values))
-    if not len(known):
+    finite = np.flatnonzero(np.isfinite(values))
+    if not len(finite):
         return N_("{name}: no values yet.", name=name)
-    low, high = (int(known[pick(values[known])]) for pick in (np.argmin, np.argmax))
-    told = [percent(float(v)) if is_share else number(v) for v in (values[low], values[high])]
+    low, high = (int(finite[pick(values[finite])]) for pick in (np.argmin, np.argmax))
+    texts = [percent(float(v)) if is_share else number(v) for v in (values[low], values[high])]
     if low == high:
         at = label(places, high)
-        return Sentence(ONE_VALUE, {"name": name, "value": told[1], "at": at})
+        return Sentence(ONE_VALUE, {"name": name, "value": texts[1], "at": at})
     return N_(
         "{name}, {n} bars: highest {high} at {high_at}, lowest {low} at {low_at}.",
         name=name,
-        n=len(known),
-        high=told[1],
+        n=len(finite),
+        high=texts[1],
         high_at=label(places, high),
-        low=told[0],
+        low=texts[0],
         low_at=label(places, low),
     )
 
@@ -231,9 +236,9 @@ def _ends(values: Values) -> tuple[str, str] | None:
     """Return the lowest and the highest number; None for texts."""
     if _is_text(values):
         return None
-    known = _numbers(values)
-    known = known[np.isfinite(known)]
-    return (number(known.min()), number(known.max())) if len(known) else None
+    finite = _numbers(values)
+    finite = finite[np.isfinite(finite)]
+    return (number(finite.min()), number(finite.max())) if len(finite) else None
 
 
 def _is_text(values: Values) -> bool:

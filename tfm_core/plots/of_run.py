@@ -39,10 +39,10 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
             quantity=quantity,
             known=", ".join(get_args(Quantity)),
         )
-    found = run.run.curves()
-    is_unknown = quantity == "loss" and not is_in_nats(run.run, found)
+    measured = run.run.curves()
+    is_unknown = quantity == "loss" and not is_in_nats(run.run, measured)
     figure = learning_curve(
-        found,
+        measured,
         quantity,
         title=N_("loss") if is_unknown else "",
         total_steps=run.status.total_steps or None,
@@ -56,45 +56,45 @@ def is_in_nats(run: Run, curves: Curves) -> bool:
     return run.experiment.training is not None or "start_loss" in curves.started
 
 
-def attention(found: Attention, head: int | None = None) -> go.Figure:
+def attention(maps: Attention, head: int | None = None) -> go.Figure:
     """Draw the heads of one layer: all of them small, or one large with its numbers.
 
     Raises ValueError for the heads of several layers at once, and for a head that is not there.
     """
-    if found.layer is None:
+    if maps.layer is None:
         raise StudentError("These are maps of all layers. Choose one: run.attention(layer=0).")
-    n_heads = len(found.weights)
+    n_heads = len(maps.weights)
     if head is not None and not 0 <= head < n_heads:
         raise StudentError(
             "There is no head {head}: this layer has {n}, counted from 0.", head=head, n=n_heads
         )
-    kind = KINDS[found.kind]
+    kind = KINDS[maps.kind]
     title = N_(
         "{kind}, layer {layer}, step {step:,}",
         kind=kind.label,
-        layer=found.layer + 1,
-        step=found.step,
+        layer=maps.layer + 1,
+        step=maps.step,
     )
     if head is None:
-        return _grid(found, title)
+        return _grid(maps, title)
     view = MapView(
-        found.weights[head],
-        found.query,
-        found.key,
-        found.may_attend,
+        maps.weights[head],
+        maps.query,
+        maps.key,
+        maps.may_attend,
         kind.written if kind.is_named_by_written else kind.query,
         kind.key,
     )
     return _shown(head_map(view, N_("{title}, head {head}", title=title, head=head + 1)))
 
 
-def _grid(found: Attention, title: str) -> go.Figure:
-    n_heads = len(found.weights)
+def _grid(maps: Attention, title: str) -> go.Figure:
+    n_heads = len(maps.weights)
     n_rows = -(-n_heads // _MAX_ACROSS)
     figure = cells(
-        found.weights,
+        maps.weights,
         "share",
-        (0, top_of(found.weights)),
+        (0, top_of(maps.weights)),
         says=N_("query %{y}, key %{x}: %{z:.3f}<extra></extra>"),
         legend=N_("weight"),
         gap=0,
@@ -103,8 +103,8 @@ def _grid(found: Attention, title: str) -> go.Figure:
         gaps=(0.02, 0.12 / n_rows),
         height=120 + _CELL * n_rows,
         top=80,
-        x={"names": list(map(short, found.key)), "tickangle": -45},
-        y={"names": list(map(short, found.query))},
+        x={"names": list(map(short, maps.key)), "tickangle": -45},
+        y={"names": list(map(short, maps.query))},
         title={"text": title},
     )
     return _shown(figure)

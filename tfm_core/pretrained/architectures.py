@@ -14,8 +14,7 @@ from typing import Any
 from tfm_core.choices.config import BlockConfig, DecoderOnlyConfig, ModelConfig, ViTConfig
 from tfm_core.choices.config.base import acts, choices_of, needs_of, plain
 from tfm_core.choices.config.shape import ImageShape, Shape, TextShape
-from tfm_core.choices.variants.positions import POSITIONS
-from tfm_core.choices.variants.rope_scalings import HIGHEST_TURNS, LOWEST_TURNS
+from tfm_core.choices.variants.positions import HIGHEST_TURNS, LOWEST_TURNS, POSITIONS
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.pretrained.families import BENDS, GATES, PRETRAINED, Plan, PretrainedFamily
 from tfm_core.pretrained.rewriting import Form, joins_words

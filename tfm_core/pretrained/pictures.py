@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config.image_tasks import ImageTaskFacts
-from tfm_core.choices.config.own_pictures import MARKUP
-from tfm_core.choices.config.own_pictures import MAX_NAME as MAX_LETTERS
+from tfm_core.choices.config.image_tasks import MARKUP, ImageTaskFacts
+from tfm_core.choices.config.image_tasks import MAX_NAME as MAX_LETTERS
 from tfm_core.data import embedded
 from tfm_core.data.opened.folder import CONFIG, Unopenable, json_in
 from tfm_core.data.own_picture import picture_to_input

@@ -48,9 +48,12 @@ def seen_through(kind: AttentionKind, order: Causality) -> AttentionKind:
     """Return a kind of causal attention as it is with another mask, or with none."""
     if not order.sees_future:
         return kind
-    stack = "decoder" if kind.name == "decoder" else "self"
     mask = "unmasked" if order.sees_past else "reversed"
-    return replace(kind, **words(f"choices/attention/{stack}.{mask}"))
+    said = words(f"choices/attention/{mask}")
+    decoder_label = said.pop("decoder_label")
+    if kind.name == "decoder":
+        said["label"] = decoder_label
+    return replace(kind, **said)
 
 
 CLS = "CLS"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config.turns import TURNABLE, Turn, turn_of
+from tfm_core.choices.config.experiment import TURNABLE, Turn, turn_of
 from tfm_core.reading import (
     MAX_STEP_NUMBER,
     Unreadable,

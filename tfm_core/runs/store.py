@@ -16,7 +16,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from tfm_core import settings
 from tfm_core.choices.config import Experiment, TunedConfig, to_json
-from tfm_core.choices.config.turns import possible, turned
+from tfm_core.choices.config.experiment import possible, turned
 from tfm_core.data.own import place
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches

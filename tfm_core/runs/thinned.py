@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save
 
-from tfm_core.choices.config.turns import turn_of
+from tfm_core.choices.config.experiment import turn_of
 from tfm_core.reading import (
     MAX_STEP_NUMBER,
     Unreadable,

@@ -18,7 +18,7 @@ import numpy as np
 from tfm_core.choices.config import ConfigError, Experiment, built
 from tfm_core.choices.config.base import Config
 from tfm_core.choices.config.training import default_weight_decay
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.attention.heads import dead_modules
 from tfm_core.inspect.compare.names import change

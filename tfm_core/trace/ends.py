@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tfm_core.choices.config import built
 from tfm_core.choices.config.shape import CaptionShape, TextShape
-from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.stems import POOLINGS
 from tfm_core.data.opened.spelling import text_of
 from tfm_core.decoding import greedy
 from tfm_core.inspect.questions import Question, choice_question

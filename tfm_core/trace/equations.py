@@ -11,14 +11,12 @@ from tfm_core.anatomy import Anatomy, Attention, Part, Sublayer, anatomy, sublay
 from tfm_core.choices.config import ModelConfig, RecurrentConfig, TransformerConfig, built
 from tfm_core.choices.config.shape import Shape, TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.forms import CAUSALITIES, RESIDUALS, SCALES
 from tfm_core.choices.variants.norms import NO_NORM, NORMS
-from tfm_core.choices.variants.poolings import POOLINGS, Pooling
 from tfm_core.choices.variants.positions import POSITIONS, Added
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.sinks import SINKS
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS, Pooling
 from tfm_core.sentences import N_, Sentence, listed
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from tfm_core import byte_cache
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.optimisers import OPTIMISERS, Optimiser
+from tfm_core.choices.variants.training import OPTIMISERS, Optimiser
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.questions import Question, choice_question

@@ -19,14 +19,12 @@ from tfm_core.anatomy.names import Scheme
 from tfm_core.choices.config import ModelConfig
 from tfm_core.choices.config.shape import Shape, TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.forms import CAUSALITIES, SCALES
 from tfm_core.choices.variants.norms import NORMS
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.sinks import SINKS
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS
 from tfm_core.facts.parameter_table import ParameterRow, most_in, parameter_table, shares_of
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.syntax import statements

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
-from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS, AlignmentScore
 from tfm_core.inspect.questions import Question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from tfm_core.choices.variants.optimisers import COEFFICIENTS, ITERATIONS, RMS
+from tfm_core.choices.variants.training import COEFFICIENTS, ITERATIONS, RMS
 from tfm_core.inspect.syntax import source
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.optim.adamw import adamw
 
-from tfm_core.choices.variants.optimisers import COEFFICIENTS, ITERATIONS, RMS
+from tfm_core.choices.variants.training import COEFFICIENTS, ITERATIONS, RMS
 
 
 class Muon(torch.optim.Optimizer):

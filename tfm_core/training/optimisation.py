@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from tfm_core.choices.config import TrainingConfig
 from tfm_core.choices.mistakes.parts import SlicedProjection
-from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.training import OPTIMISERS
 
 _MATRICES = (nn.Linear, nn.Conv2d, nn.RNNBase, nn.RNNCellBase, SlicedProjection)
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.choices.config import Experiment, TunedConfig
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.training import PRECISIONS
 from tfm_core.data.moving import Data, size_of
 from tfm_core.data.tasks import data_shape
 from tfm_core.models.build import Model, build_model, init_on_meta

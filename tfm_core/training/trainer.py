@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.choices.config import Experiment, TaskConfig, built
-from tfm_core.choices.config.turns import Turn
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.config.experiment import Turn
 from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.training import PRECISIONS
 from tfm_core.data.moving import Data
 from tfm_core.data.tasks import load
 from tfm_core.facts.batches import Batches

@@ -13,7 +13,7 @@ from tfm_core import links, made_with
 from tfm_core.choices.config import TASK_FACTS
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.training import with_optimizer
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.made_with import MadeWith
 
 MAX = 8

@@ -13,13 +13,12 @@ from pages.app.settings import glosses
 from pages.components import stage as component
 from pages.i18n import _, language
 from tfm_core import byte_cache
-from tfm_core.choices.config.own_tasks import OwnTextTaskFacts
-from tfm_core.choices.config.text_tasks import TextTaskFacts
+from tfm_core.choices.config.text_tasks import OwnTextTaskFacts, TextTaskFacts
 from tfm_core.inspect.progress import moments
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
 from tfm_core.inspect.progress.validation import better_validation
-from tfm_core.plots.training.stage import WINDOW, curve_lines
+from tfm_core.plots.training.curves import WINDOW, curve_lines
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 

@@ -16,9 +16,9 @@ import streamlit as st
 from pages.i18n import CONTENT_DIR, _, language, languages, paragraph, speaking
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.norms import NORMS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.choices.variants.record import Variant
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.reading import toml_of
 
 ADDRESS = "#term-"

@@ -21,12 +21,12 @@ from pages.app.runs import runs_access
 from pages.app.settings.fields import settings_by_path
 from pages.i18n import N_, _
 from tfm_core.choices.config import FAMILIES, ForeignModelConfig
-from tfm_core.choices.config.turns import possible
+from tfm_core.choices.config.experiment import possible
 from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.names import change
 from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
-from tfm_core.plots.training.stage import smooth
+from tfm_core.plots.training.curves import smooth
 from tfm_core.probe.types import Probe
 from tfm_core.runs.figures import last_measured
 from tfm_core.runs.outcome import Outcome, OutcomeKind

@@ -30,10 +30,10 @@ from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import beside_pictures, bpe, embeddings, questions, tokenise
 from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
+from tfm_core.plots import tokens as plots
 from tfm_core.plots.chart import Look, chart
 from tfm_core.plots.films import projected
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
-from tfm_core.plots.texts import tokens as plots
 
 SCOPE = "words"
 EXAMPLE = "The small dog sees the smallest dogs. 작은 개가 작은 개를 본다."

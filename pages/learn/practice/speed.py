@@ -29,7 +29,7 @@ from tfm_core.inspect.speed.report import (
     recorded,
 )
 from tfm_core.inspect.syntax import source_of
-from tfm_core.plots.training import speed as plots
+from tfm_core.plots.training import comparison as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.runner import BenchmarkProcess
@@ -252,7 +252,7 @@ def _pair(report: SpeedReport, case: BenchmarkCase, number: int) -> None:
     figure = plots.times(table, report.clock, numbers)
     show.figure(figure, gain(report, case), key=f"speed-times-{number}")
     if any(case.n_bytes.values()):
-        figure = plots.counted(table, numbers)
+        figure = plots.kept_bytes(table, numbers)
         show.figure(figure, paragraph("speed/saved-bytes"), key=f"speed-bytes-{number}")
 
 

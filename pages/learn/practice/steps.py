@@ -21,9 +21,7 @@ from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.errors import scores
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.groups import GROUPINGS
-from tfm_core.plots.examples.errors import by_group, confusion
-from tfm_core.plots.examples.own_data import balance
-from tfm_core.plots.examples.pictures import picture_url
+from tfm_core.plots.examples import balance, by_group, confusion, picture_url
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.probe.types import Floats

@@ -35,8 +35,7 @@ from tfm_core.inspect.attention.cell import AttentionCell, cell, seen, traced
 from tfm_core.inspect.attention.example import Example, example_of, nearest, same_example
 from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.map_view import check_same_tokens, compare
-from tfm_core.plots.heads.attention import difference_map, head_map
-from tfm_core.plots.heads.scores import score_lines
+from tfm_core.plots.heads.attention import difference_map, head_map, score_lines
 from tfm_core.probe.labels import KINDS, axes, modules_by_kind, rows
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -167,7 +166,7 @@ def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
             help=_("Mean distance from query to key."),
         ),
         **{
-            name: share(_(role["label"]).capitalize(), help=_(role["help"]))
+            name: share(_(role["label"]).capitalize(), help=_(role.get("help")))
             for name, role in ROLES.items()
         },
     }

@@ -33,8 +33,13 @@ from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.attention.pictures import EXPLANATIONS, explained, rollout
 from tfm_core.inspect.positions.tables import geometry, tiles_of
 from tfm_core.plots import export
-from tfm_core.plots.heads import patches as patch_plots
-from tfm_core.plots.heads.attention import MANY_KEYS, head_map
+from tfm_core.plots.heads.attention import (
+    MANY_KEYS,
+    caption_strip,
+    head_map,
+    patch_overlay,
+    patch_weights,
+)
 from tfm_core.plots.model.positions import position_tiles
 from tfm_core.plots.palette import COLOURS
 from tfm_core.probe.labels import (
@@ -301,10 +306,10 @@ def _over_picture(shown: Shown) -> None:
     )
     query = None if chosen == MEAN else names.index(chosen)
     weights = shown.example.attention[shown.module][shown.chosen.head]
-    side_weights = patch_plots.patch_weights(weights, query, has_cls=experiment.has_cls)
+    side_weights = patch_weights(weights, query, has_cls=experiment.has_cls)
     first, side = int(experiment.has_cls), len(side_weights)
     patch = None if query is None or query < first else divmod(query - first, side)
-    figure = patch_plots.patch_overlay(side_weights, picture, chosen=patch)
+    figure = patch_overlay(side_weights, picture, chosen=patch)
 
     def picked(row: int, column: int) -> None:
         name = names[row * side + column + first]
@@ -340,7 +345,7 @@ def _word_by_word(shown: Shown) -> None:
     side = patches_per_side(shown.experiment)
     place = {"layer": shown.chosen.layer + 1, "head": shown.chosen.head + 1}
     st.markdown(_("**Layer {layer}, head {head}, over the picture**", **place))
-    figure = patch_plots.caption_strip(
+    figure = caption_strip(
         weights.reshape(len(weights), side, side),
         shown.example.picture,
         [*shown.example.item["tgt"], "<eos>"],
@@ -382,7 +387,7 @@ def _explanations(shown: Shown) -> None:
     for column, (kind, weights) in zip(st.columns(3), values.items(), strict=True):
         with column:
             st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")
-            figure = patch_plots.patch_overlay(weights, picture)
+            figure = patch_overlay(weights, picture)
             figure.update_layout(height=300, margin={"l": 4, "r": 4, "t": 44, "b": 4})
             show.figure(figure, _(EXPLANATIONS[kind].help), key=f"attention-explain-{kind}")
     show.prose(content("attention_explanation"))

@@ -33,7 +33,7 @@ from tfm_core.inspect.knockouts.causes import Causes, Pair, can_change
 from tfm_core.inspect.knockouts.parts import STACKS, part_of, short_name
 from tfm_core.inspect.knockouts.patching import patches_of
 from tfm_core.plots.chart import chart
-from tfm_core.plots.heads import scores as plots
+from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.palette import BLUE, VERMILION
 from tfm_core.runs.run import Run

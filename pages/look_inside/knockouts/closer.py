@@ -37,7 +37,7 @@ from tfm_core.inspect.knockouts.parts import (
     name_of,
     parts_of,
 )
-from tfm_core.plots.heads import scores as plots
+from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import head_map
 from tfm_core.runs.run import Run
 

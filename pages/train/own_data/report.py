@@ -17,7 +17,7 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, language, ngettext, paragraph, speaking
 from pages.train.own_data import upload
 from pages.train.own_data.upload import CUT_AT, ROLES, SCOPE, choice_key
-from tfm_core.choices.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
+from tfm_core.choices.config.image_tasks import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import kinds
 from tfm_core.data.own.containers import ENCODINGS, TEXT_ENCODINGS, Accounting, Item, n_lines
 from tfm_core.data.own.layout import ColumnLayout
@@ -26,7 +26,7 @@ from tfm_core.data.own.records import INSTRUCTION
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import SPLITS, OwnSet
 from tfm_core.data.own.texts import LONGEST, as_lines
-from tfm_core.plots.examples import own_data as plots
+from tfm_core.plots import examples as plots
 
 _ICONS = {"warning": ":orange[:material/warning:]", "note": ":material/info:"}
 _FOLDERS = {"splits": N_("Splits"), "classes": N_("Classes")}

@@ -19,7 +19,7 @@ from pages.app.typed import MAX_MEGABYTES
 from pages.i18n import N_, _, paragraph
 from pages.server.streamlit_internals import UploadedFile, free_uploads
 from tfm_core import settings
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.variants.tasks import UNITS
 from tfm_core.data.own import kinds
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.layout import ColumnLayout

@@ -14,7 +14,7 @@ from tests.export.test_asking import answers, with_node
 from tfm_core.choices.config import ConfigError, CorpusTaskConfig, Experiment, from_query, to_query
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.corpus_tasks import MIN_TOKENS
-from tfm_core.choices.variants.units import UNITS, joined_words, normalised
+from tfm_core.choices.variants.tasks import UNITS, joined_words, normalised
 from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.corpus.task import CorpusTask, read_text
 from tfm_core.data.own import kinds, place, sets

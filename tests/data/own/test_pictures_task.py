@@ -18,7 +18,7 @@ from tests.data.own.files import (
     stripes,
 )
 from tfm_core.choices.config import OwnPicturesTaskConfig, from_json, to_json
-from tfm_core.choices.config.own_pictures import EXAMPLE
+from tfm_core.choices.config.image_tasks import EXAMPLE
 from tfm_core.data.own import sets
 from tfm_core.data.own.build_examples import SHAPES, shapes
 from tfm_core.data.own.containers import n_lines

@@ -10,7 +10,7 @@ from tests.data.own.files import sentences
 from tests.data.own.test_texts import PAIRS
 from tfm_core.choices.config import OwnTextTaskConfig, from_query, to_query
 from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS
+from tfm_core.choices.config.text_tasks import OWN_TEXT_TASKS
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.build_examples import examples

@@ -7,7 +7,7 @@ import pytest
 from tfm_core.choices.config import TEXT_TASKS, ConfigError, TextTaskConfig
 from tfm_core.choices.config.codec import to_query
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.operations import OPERATIONS
+from tfm_core.choices.variants.tasks import OPERATIONS
 from tfm_core.data.tasks import load, text_task
 from tfm_core.data.text import drawn
 

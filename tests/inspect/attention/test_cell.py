@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
 from tests.probe.expected_masks import expected_mask  # noqa: E402
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES  # noqa: E402
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES  # noqa: E402
 from tfm_core.inspect.attention.cell import cell, traced  # noqa: E402
 from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
 from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402

@@ -30,7 +30,7 @@ from tfm_core.inspect.errors.scores import (
     n_short,
     worst_answers,
 )
-from tfm_core.plots.examples import errors as plots
+from tfm_core.plots import examples as plots
 
 TRUTH = [0, 0, 1, 1, 1, 2, 2, 2, 2, 0, 1]
 SAID = [0, 2, 1, 0, 0, 2, 2, 1, 2, 0, 2]

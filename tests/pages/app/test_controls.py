@@ -23,7 +23,7 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 
 FIRST_MODEL = PRESETS[state.FIRST_PRESET].experiment.model
 

@@ -245,7 +245,7 @@ def test_a_run_of_a_gpu_that_is_not_here_goes_on_on_the_cpu(busy_queue, open_pag
     run = with_checkpoint(made_run(busy_queue.store, state="stopped"))
     run.write_meta(dataclasses.replace(run.meta, device="cuda:7"))
     app = open_page(TRAIN, run=run.id)
-    assert "batches and augmentation continue as on" in said(app)
+    assert "Training continues as on" in said(app)
     app.button(key="run-again-there").click().run()
     assert (run.status.state, Run(run.folder).meta.device) == ("queued", "cpu")
 

@@ -1,13 +1,16 @@
 """Frozen, validated configs, and their JSON and link forms."""
 
 from tfm_core.choices.config.base import Choice, Config, ConfigError, Problem
-from tfm_core.choices.config.blocks import BlockConfig, RotaryConfig, WriterConfig
-from tfm_core.choices.config.caption_task import CaptionTaskConfig
+from tfm_core.choices.config.blocks import BlockConfig, PatchConfig, RotaryConfig, WriterConfig
 from tfm_core.choices.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.choices.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.choices.config.experiment import Experiment, sequence_len
-from tfm_core.choices.config.family import PatchConfig
-from tfm_core.choices.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
+from tfm_core.choices.config.image_tasks import (
+    IMAGE_TASKS,
+    CaptionTaskConfig,
+    ImageTaskConfig,
+    OwnPicturesTaskConfig,
+)
 from tfm_core.choices.config.model import (
     DEPTHS,
     MODEL_CONFIGS,
@@ -17,13 +20,12 @@ from tfm_core.choices.config.model import (
     EncoderOnlyConfig,
     ForeignModelConfig,
     ModelConfig,
+    RecurrentConfig,
     TextModelConfig,
     TransformerConfig,
     ViTConfig,
     built,
 )
-from tfm_core.choices.config.own_pictures import OwnPicturesTaskConfig
-from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.choices.config.pretrained_tasks import (
     ForeignTaskConfig,
     OpenedConfig,
@@ -32,9 +34,11 @@ from tfm_core.choices.config.pretrained_tasks import (
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
+    TunedConfig,
+    TunedLabelsConfig,
+    TunedTextConfig,
 )
 from tfm_core.choices.config.reads import PictureTaskConfig
-from tfm_core.choices.config.recurrent import RecurrentConfig
 from tfm_core.choices.config.task import (
     TASK_CONFIGS,
     TASK_FACTS,
@@ -43,10 +47,14 @@ from tfm_core.choices.config.task import (
     task_config,
     tasks_for,
 )
-from tfm_core.choices.config.text_tasks import TEXT_TASKS, TextTaskConfig
+from tfm_core.choices.config.text_tasks import (
+    OWN_TEXT_TASKS,
+    TEXT_TASKS,
+    OwnTextTaskConfig,
+    TextTaskConfig,
+)
 from tfm_core.choices.config.training import TrainingConfig
-from tfm_core.choices.config.tuned_tasks import TunedConfig, TunedLabelsConfig, TunedTextConfig
-from tfm_core.choices.variants.families import FAMILIES, family_label
+from tfm_core.choices.variants.forms import FAMILIES, family_label
 
 __all__ = [
     "CORPUS_TASKS",

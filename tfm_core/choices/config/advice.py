@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from tfm_core.choices.config.experiment import Experiment
 from tfm_core.choices.config.model import built
 from tfm_core.choices.config.training import TrainingConfig, default_weight_decay
-from tfm_core.choices.variants.optimisers import OPTIMISERS
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.training import OPTIMISERS, PRECISIONS
 from tfm_core.sentences import N_, Paragraph, Sentence, joined
 
 
@@ -70,10 +69,14 @@ def _on_rate(training: TrainingConfig, usual: float | None) -> AdviceItem:
         return
     times = max(rate / usual, usual / rate)
     high = N_(
-        "{times:,.0f} times the usual {usual:g}: probably diverges.", times=times, usual=usual
+        "{times:,.0f} times the usual {usual:g}; it will probably diverge.",
+        times=times,
+        usual=usual,
     )
     low = N_(
-        "{times:,.0f} times below the usual {usual:g}: hardly learns.", times=times, usual=usual
+        "{times:,.0f} times below the usual {usual:g}; it will hardly learn.",
+        times=times,
+        usual=usual,
     )
     yield "training.learning_rate", high if rate > usual else low, usual
 
@@ -117,7 +120,7 @@ def _on_schedule(training: TrainingConfig) -> AdviceItem:
             sentence = Paragraph("settings/endless-warm-up", usual=usual)
         yield "training.warmup", sentence, usual
     if training.validate_every > steps:
-        late = N_("More than all {steps:,} steps: overfitting shows too late.", steps=steps)
+        late = N_("More than all {steps:,} steps, so overfitting shows too late.", steps=steps)
         yield "training.validate_every", late, max(1, steps // 10)
     optimiser, limit = OPTIMISERS[training.optimizer], training.clip_norm
     if 0 < limit < _SHORT_GRADIENT and not optimiser.is_scale_free:

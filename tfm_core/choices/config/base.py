@@ -191,7 +191,7 @@ def setting(
 
 def set_fact(label: str, *, default: Any = ..., **rules: Any) -> Any:
     """Return the field of a fact about the set; links and files carry it, no control shows it."""
-    words, extra = N_("Given by the set."), dict[str, Any](carried=True)
+    words, extra = N_("Fixed by the data set."), dict[str, Any](carried=True)
     return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
 
 
@@ -205,8 +205,8 @@ def acts(needs: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]) -> boo
 def needs_of(field: FieldInfo) -> Mapping[str, tuple[str, ...]]:
     """Return the ``needs`` of a setting; see ``setting``."""
     extra: Any = field.json_schema_extra or {}
-    found: Mapping[str, tuple[str, ...]] = extra.get("needs", {})
-    return found
+    needs: Mapping[str, tuple[str, ...]] = extra.get("needs", {})
+    return needs
 
 
 def tagged(union: object, tag: str) -> dict[str, Any]:
@@ -230,12 +230,15 @@ def explain(error: ValidationError, config: type[Config]) -> list[Problem]:
             inner = context["error"]
             if isinstance(inner, CrossError):
                 field = ".".join([*path, inner.field]) if inner.field else field
-            words = inner.sentence if isinstance(inner, StudentError) else str(inner)
-            problems.append(Problem(field, words))
+            sentence = inner.sentence if isinstance(inner, StudentError) else str(inner)
+            problems.append(Problem(field, sentence))
             continue
         if item["type"] == "extra_forbidden":
             inside = [_named(part) for part in item["loc"][:-1]]
-            known = [".".join([*path[:-1], one]) for one in _fields_at(config, inside)]
+            known = [
+                ".".join([*path[:-1], name_of_field])
+                for name_of_field in _fields_at(config, inside)
+            ]
             problems.append(Problem(field, no_setting(field, known)))
             continue
         problems.append(Problem(field, _sentence(item["type"], name, field, value, context)))
@@ -284,13 +287,13 @@ def some_of(*places: MistakePlace) -> SomeOf:
 def check_mistakes(config: Any) -> None:
     """Raise CrossError where the mistakes of a config cannot be made, or not together."""
     chosen = [MISTAKES[name] for name in config.mistakes]
-    for one, other in combinations(chosen, 2):
-        if one.excludes(other):
+    for first, second in combinations(chosen, 2):
+        if first.excludes(second):
             raise CrossError(
                 "mistakes",
                 "“{one}” and “{other}” exclude each other; choose one.",
-                one=one.label,
-                other=other.label,
+                one=first.label,
+                other=second.label,
             )
     for mistake in chosen:
         sentence = mistake.refusal(config) if mistake.refusal is not None else None
@@ -336,15 +339,15 @@ _IMPOSSIBLE = N_("{field} cannot be {value}.")
 def _sentence(kind: str, name: str, field: str, value: object, context: dict[str, Any]) -> Sentence:
     template = _TEMPLATES.get(kind, _IMPOSSIBLE)
     values = {"name": name, "field": field or N_("The configuration"), "value": _short(value)}
-    for key, given in context.items():
-        is_bound = isinstance(given, int | float)
-        values[key] = plain(given) if is_bound else _short(given) if key == "tag" else str(given)
+    for key, bound in context.items():
+        is_bound = isinstance(bound, int | float)
+        values[key] = plain(bound) if is_bound else _short(bound) if key == "tag" else str(bound)
     return Sentence(template, {k: text for k, text in values.items() if f"{{{k}}}" in template})
 
 
 def _named(part: object) -> str:
     """Return a name as it can be shown; one that is no setting's may be anything."""
-    return "".join(one if one.isprintable() else "?" for one in str(part)[:60])
+    return "".join(character if character.isprintable() else "?" for character in str(part)[:60])
 
 
 def plain(number: float) -> str:

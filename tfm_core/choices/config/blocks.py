@@ -1,23 +1,98 @@
-"""Settings of Transformer blocks, in any family."""
+"""Settings of Transformer blocks, and what the settings of every family know."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import model_validator
 
-from tfm_core.choices.config.base import CrossError, OneOf, check_mistakes, setting, some_of
-from tfm_core.choices.config.family import FamilyConfig
+from tfm_core.choices.config.base import Config, CrossError, OneOf, check_mistakes, setting, some_of
+from tfm_core.choices.config.shape import patches_per_side
 from tfm_core.choices.mistakes import form_of
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES, Causality
 from tfm_core.choices.variants.norms import FINAL_NORMS, NORMS
-from tfm_core.choices.variants.positions import POSITIONS
-from tfm_core.choices.variants.rope_scalings import ROPE_SCALINGS, RopeScaling
+from tfm_core.choices.variants.positions import POSITIONS, ROPE_SCALINGS, RopeScaling
 from tfm_core.choices.variants.sinks import SINKS
+from tfm_core.choices.variants.stems import STEMS, Pooling
 from tfm_core.sentences import Paragraph
+
+
+class FamilyConfig(Config):
+    """The settings of a model, with the values of a family that lacks a part; others override."""
+
+    has_blocks: ClassVar[bool] = True
+    """Whether it is made of Transformer blocks."""
+
+    @property
+    def order(self) -> Causality | None:
+        """Which of the tokens that it writes each of them sees; None where no mask decides that."""
+        return None
+
+    @property
+    def writes_from_past(self) -> bool:
+        """Whether each token that it writes is made of those before it alone."""
+        return False
+
+    @property
+    def pool(self) -> Pooling | None:
+        """How one vector is made of all for a label; None in a family that gives no label."""
+        return None
+
+    @property
+    def n_positions(self) -> int | None:
+        """Rows of the table of positions, where the settings fix their number; None otherwise."""
+        return None
+
+    def joined_len(self, src_len: int, tgt_len: int) -> int:
+        """Return the longest sequence that one stack sees of a source and a target."""
+        return max(src_len, tgt_len)
+
+    def patches_per_side(self, image_size: int) -> int:
+        """Return the number of patches in a row of a square picture; 0 where words are read."""
+        return 0
+
+    def check_picture(self, image_size: int, label: str) -> None:
+        """Raise CrossError where the pictures of a task, by its label, cannot be cut."""
+
+
+class PatchConfig(FamilyConfig):
+    """Facts of a family that cuts pictures into patches."""
+
+    if TYPE_CHECKING:  # fields of each family, in the order of its form
+        patch_size: int
+        stem: str
+
+    def patches_per_side(self, image_size: int) -> int:
+        """Return the number of patches in a row. Raises ValueError where they do not divide it."""
+        return patches_per_side(image_size, self.patch_size)
+
+    def check_picture(self, image_size: int, label: str) -> None:
+        """Raise CrossError where patches do not divide a picture, or a stem cannot halve it."""
+        sizes = range(1, image_size + 1)
+        if image_size % self.patch_size:
+            raise CrossError(
+                "model.patch_size",
+                Paragraph(
+                    "settings/patch-size",
+                    patch_size=self.patch_size,
+                    size=image_size,
+                    label=label,
+                    fitting=", ".join(str(n) for n in sizes if image_size % n == 0),
+                ),
+            )
+        stem = STEMS[self.stem]
+        if stem.misfit is not None and not stem.fits(image_size, self.patch_size):
+            raise CrossError(
+                "model.patch_size",
+                stem.misfit,
+                patch_size=self.patch_size,
+                size=image_size,
+                label=label,
+                fitting=", ".join(str(n) for n in sizes if stem.fits(image_size, n)),
+            )
 
 
 class BlockConfig(FamilyConfig):

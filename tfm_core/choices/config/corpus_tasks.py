@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.choices.config.base import CrossError, OneOf, setting
-from tfm_core.choices.config.own_tasks import set_id
 from tfm_core.choices.config.reads import NamedTaskConfig, task_setting
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.config.text_tasks import set_id
+from tfm_core.choices.variants.tasks import UNITS
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph, words
 
@@ -34,7 +34,7 @@ class CorpusTaskFacts:
     label: str
     help: str
     settings: tuple[str, ...]
-    unseen: str
+    unseen: str = N_("Sequences are drawn independently of training.")
     families: tuple[str, ...] = ("decoder-only",)
     answer: str = "text"
     unit: str = ""
@@ -103,7 +103,7 @@ class CorpusTaskConfig(NamedTaskConfig):
             raise CrossError(
                 "unit",
                 N_(
-                    "“{task}” is read by {unit}: choose those as tokens.",
+                    "“{task}” needs {unit} as tokens.",
                     task=self.facts.label,
                     unit=UNITS[unit].plural,
                 ),
@@ -136,12 +136,13 @@ def text_problem(text: str, unit: str, *, most: int = MAX_CHARACTERS) -> str | N
             most_characters=most,
         )
     if not is_text(text, most):
-        return N_("The text holds half a character; save it as UTF-8.")
+        return N_("The text has a broken character; save it as UTF-8.")
     tokens = UNITS[unit].cut(even_lines(text))
     if len(tokens) < MIN_TOKENS:
         if unit == "words":
             return N_(
-                "The text has {n} words; it needs {least}. Paste more, or read it by characters.",
+                "The text has {n} words; it needs {least}. "
+                "Paste more, or use characters as tokens.",
                 n=len(tokens),
                 least=MIN_TOKENS,
             )

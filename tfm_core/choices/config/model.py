@@ -7,18 +7,23 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tfm_core.choices.config.base import CrossError, OneOf, set_fact, setting, tagged
-from tfm_core.choices.config.blocks import RotaryConfig, WriterConfig, check_position
-from tfm_core.choices.config.family import FamilyConfig, PatchConfig
-from tfm_core.choices.config.recurrent import RecurrentConfig
+from tfm_core.choices.config.blocks import (
+    FamilyConfig,
+    PatchConfig,
+    RotaryConfig,
+    WriterConfig,
+    check_position,
+)
 from tfm_core.choices.config.shape import TextShape
-from tfm_core.choices.variants.poolings import POOLINGS, Pooling
 from tfm_core.choices.variants.positions import (
     ADDED_TO_PATCHES,
     ADDED_TO_WORDS,
+    NO_POSITIONS,
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS, Pooling
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 
@@ -113,12 +118,10 @@ class CaptionerConfig(PatchConfig, WriterConfig):
     """A Vision Transformer's encoder reads a picture; a text decoder attends to it."""
 
     family: Literal["captioner"] = "captioner"
-    n_encoder_layers: int = setting("n_encoder_layers-captioner", 2, ge=1, le=48)
-    n_decoder_layers: int = setting("n_decoder_layers-captioner", 1, ge=1, le=48)
+    n_encoder_layers: int = setting("n_encoder_layers", 2, ge=1, le=48)
+    n_decoder_layers: int = setting("n_decoder_layers", 1, ge=1, le=48)
     patch_size: int = setting("patch_size", 7, ge=1, le=256)
-    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = setting(
-        "position-captioner", "sinusoidal-2d"
-    )
+    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = setting("position-patches", "sinusoidal-2d")
     text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = setting("text_position", "learned")
     stem: Annotated[str, OneOf(STEMS)] = setting("stem", "conv")
 
@@ -172,6 +175,55 @@ class ForeignModelConfig(FamilyConfig):
         }
 
 
+class RecurrentConfig(FamilyConfig):
+    """Sequence to sequence with attention (Bahdanau et al. 2015; Luong et al. 2015)."""
+
+    has_blocks: ClassVar[bool] = False
+    family: Literal["recurrent"] = "recurrent"
+    cell: Annotated[str, OneOf(CELLS)] = setting("cell", "gru")
+    attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = setting("attention", "additive")
+    d_model: int = setting("d_model", 64, ge=2, le=4096, step=8)
+    n_layers: int = setting("n_layers-recurrent", 1, ge=1, le=16)
+    is_bidirectional: bool = setting("is_bidirectional", True)
+    dropout: float = setting("dropout", 0.0, ge=0, lt=1, step=0.05)
+
+    @property
+    def n_heads(self) -> int:
+        """There is one attention pattern for each target token."""
+        return 1
+
+    @property
+    def d_ff(self) -> int:
+        """There is no feed-forward layer."""
+        return 0
+
+    @property
+    def score_divisor(self) -> float:
+        """Scores stay as they are."""
+        return 1.0
+
+    @property
+    def writes_from_past(self) -> bool:
+        """Each token is made of the state that those before it leave."""
+        return True
+
+    @property
+    def position(self) -> str:
+        """Nothing is added to embeddings: the order is in the order of the steps."""
+        return NO_POSITIONS.name
+
+    @model_validator(mode="after")
+    def _halves(self) -> Self:
+        if self.is_bidirectional and self.d_model % 2:
+            raise CrossError(
+                "d_model",
+                "d_model is {d_model}, which cannot be halved for two directions; use {even}.",
+                d_model=self.d_model,
+                even=self.d_model + 1,
+            )
+        return self
+
+
 DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
 """The settings that say how many blocks a stack has; each family has some of them."""
 
@@ -186,5 +238,5 @@ MODEL_CONFIGS: dict[str, type[AnyModel]] = tagged(AnyModel, "family")
 def built(model: ModelConfig) -> AnyModel:
     """Return the settings of a model that the app can build. Raises StudentError for any other."""
     if isinstance(model, ForeignModelConfig):
-        raise StudentError("This model is part of another program; its settings are unknown here.")
+        raise StudentError("This model is from another program, so its settings are unknown.")
     return model

@@ -1,6 +1,6 @@
-"""Models that were trained elsewhere, as tasks: what they read and write, and their tokens.
+"""Models that were trained elsewhere, as tasks: opened, recorded, or trained further here.
 
-Nothing is learned, so these tasks are in no list of what a family can learn. A configuration holds
+Where nothing is learned, a task is in no list of what a family can learn. A configuration holds
 what a model must know of its words; the tokenizer lies in the run's folder under its digest.
 """
 
@@ -12,12 +12,18 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.choices.config.base import Config, CrossError, set_fact
+from tfm_core.choices.config.base import Choice, Config, CrossError, OneOf, set_fact, setting
 from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
-from tfm_core.choices.config.image_tasks import ImageTaskConfig, ImageTaskFacts
-from tfm_core.choices.config.own_pictures import BETWEEN, is_class_name
+from tfm_core.choices.config.image_tasks import (
+    BETWEEN,
+    ImageTaskConfig,
+    ImageTaskFacts,
+    is_class_name,
+)
+from tfm_core.choices.config.model import ModelConfig, built
 from tfm_core.choices.config.reads import NamedTaskConfig, task_setting
-from tfm_core.sentences import N_, Paragraph
+from tfm_core.choices.config.text_tasks import MAX_WORDS, set_id
+from tfm_core.sentences import N_, Paragraph, words
 
 MAX_TOKENS = 512
 """Of a text that is read at once."""
@@ -31,7 +37,7 @@ ARCHITECTURES = {"gpt2": "GPT-2", "llama": "Llama", "bert": "BERT", "vit": "ViT"
 _HELP = N_("Trained elsewhere, opened from a folder.")
 
 
-WITHOUT_HEAD = N_("Opened without its head ({parts}): what that answers is not shown.")
+WITHOUT_HEAD = N_("Opened without its head ({parts}), so its answers are not shown.")
 
 
 class OpenedConfig(Config):
@@ -54,11 +60,11 @@ class OpenedWordsConfig(OpenedConfig):
     tokenizer: str = set_fact(N_("Tokenizer"), default="", pattern=r"^([0-9a-f]{20})?$")
     n_words: int = set_fact(N_("Vocabulary"), default=5, ge=1, le=_MAX_ROWS)
     pad_id: int = set_fact(N_("Padding"), default=-1, ge=-1, le=_MAX_ROWS)
-    bos_id: int = set_fact(N_("Begins a text"), default=-1, ge=-1, le=_MAX_ROWS)
-    eos_id: int = set_fact(N_("Ends a text"), default=-1, ge=-1, le=_MAX_ROWS)
+    bos_id: int = set_fact(N_("Start token"), default=-1, ge=-1, le=_MAX_ROWS)
+    eos_id: int = set_fact(N_("End token"), default=-1, ge=-1, le=_MAX_ROWS)
     unk_id: int = set_fact(N_("Unknown"), default=-1, ge=-1, le=_MAX_ROWS)
-    bos: str = set_fact(N_("Begins a text"), default="", max_length=100)
-    eos: str = set_fact(N_("Ends a text"), default="", max_length=100)
+    bos: str = set_fact(N_("Start token"), default="", max_length=100)
+    eos: str = set_fact(N_("End token"), default="", max_length=100)
 
     @property
     def begin(self) -> str:
@@ -124,7 +130,7 @@ class PretrainedReaderConfig(LabelledConfig, OpenedWordsConfig, NamedTaskConfig)
     context: int = set_fact(N_("Longest text"), default=16, ge=2, le=MAX_TOKENS)
     head: Literal["pooler", "states"] = set_fact(N_("Answer"), default="states")
     n_segments: int = set_fact(N_("Segments"), default=1, ge=0, le=64)
-    mask_id: int = set_fact(N_("Hidden word"), default=-1, ge=-1, le=_MAX_ROWS)
+    mask_id: int = set_fact(N_("Mask token"), default=-1, ge=-1, le=_MAX_ROWS)
 
     @property
     def without_data(self) -> str:
@@ -197,11 +203,11 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
     }
     kind: Literal["pretrained-pictures"] = "pretrained-pictures"  # type: ignore[assignment]
     name: Literal["pretrained-pictures"] = task_setting("pretrained-pictures")
-    side: int = set_fact(N_("Pixels to a side"), default=224, ge=1, le=4096)
+    side: int = set_fact(N_("Pixels per side"), default=224, ge=1, le=4096)
     is_coloured: bool = set_fact(N_("In colour"), default=True)
     classes: str = set_fact(N_("Classes"), default=BETWEEN.join("01"), max_length=2_000_000)
     mean: tuple[Share, ...] = set_fact(N_("Mean of the pixels"), default=_HALF)
-    std: tuple[Deviation, ...] = set_fact(N_("Deviation of the pixels"), default=_HALF)
+    std: tuple[Deviation, ...] = set_fact(N_("Standard deviation of the pixels"), default=_HALF)
 
     @property
     def without_data(self) -> str:
@@ -222,7 +228,7 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
                 "classes", "A model has 1 to {most:,} classes, each with a name.", most=MAX_CLASSES
             )
         if {len(self.mean), len(self.std)} != {3 if self.is_coloured else 1}:
-            raise CrossError("mean", "Each channel has a mean and a deviation.")
+            raise CrossError("mean", "Each channel needs a mean and a standard deviation.")
         return self
 
 
@@ -253,11 +259,11 @@ class ForeignTaskConfig(NamedTaskConfig):
             N_("PyTorch model"),
             ("foreign",),
             "vectors",
-            N_("Trained in a program of your own."),
-            N_("As your program measured it."),
+            N_("Trained by your own program."),
+            N_("As measured by your program."),
         ),
         "look": OpenedFacts(
-            N_("A look"),
+            N_("Recorded forward pass"),
             ("foreign",),
             "vectors",
             N_("One forward pass of any PyTorch model, recorded by tfm_core.look."),
@@ -267,9 +273,9 @@ class ForeignTaskConfig(NamedTaskConfig):
     name: Literal["foreign", "look"] = task_setting("foreign")
     src_len: int = set_fact(N_("Longest source"), default=0, ge=0, le=_MAX_ROWS)
     tgt_len: int = set_fact(N_("Longest target"), default=0, ge=0, le=_MAX_ROWS)
-    bos: str = set_fact(N_("Begins a text"), default="", max_length=100)
+    bos: str = set_fact(N_("Start token"), default="", max_length=100)
     n_left_out: int = set_fact(N_("Maps of other shapes"), default=0, ge=0, le=10_000)
-    unseen: str = set_fact(N_("Not seen"), default="", max_length=100_000)
+    unseen: str = set_fact(N_("Not recorded"), default="", max_length=100_000)
 
     @property
     def without_data(self) -> str:
@@ -296,3 +302,96 @@ class ForeignTaskConfig(NamedTaskConfig):
     def max_tgt_len(self) -> int:
         """Longest target in tokens."""
         return self.tgt_len
+
+
+TRAINS: dict[str, Choice] = {
+    name: Choice(**words(f"choices/settings/trains.{name}")) for name in ("all", "last", "lora")
+}
+"""What of a model is trained."""
+MAX_RANK = 4096
+
+
+class TunedConfig(OpenedWordsConfig):
+    """A model that is trained further: from which weights, and which part.
+
+    base: the digest of the first weights; without one they are random. Weights and tokenizer lie
+    in the run's folder. LoRA: alpha / rank is what its change is multiplied by.
+    """
+
+    is_trained_here: ClassVar[bool] = True
+    base: str = set_fact(N_("First weights"), default="", pattern=r"^([0-9a-f]{20})?$")
+    trains: Annotated[str, OneOf(TRAINS)] = setting("trains", "all")
+    n_last: int = setting("n_last", 1, ge=1, le=1000)
+    rank: int = setting("rank", 8, ge=1, le=MAX_RANK)
+    alpha: float = setting("alpha", 16.0, gt=0, le=100_000)
+
+    def check_model(self, model: ModelConfig) -> None:
+        """Raise CrossError where no such part of a model can be trained."""
+        if self.trains == "lora" and self.rank > built(model).d_model:
+            raise CrossError(
+                "task.rank",
+                "The rank is {rank}; with d_model {d_model} it must be at most {d_model}.",
+                rank=self.rank,
+                d_model=built(model).d_model,
+            )
+        n_layers = int(getattr(model, "n_layers", 0))
+        if self.trains == "last" and self.n_last > n_layers:
+            raise CrossError(
+                "task.n_last",
+                "The model has only {n_layers} layers; choose at most that many.",
+                n_last=self.n_last,
+                n_layers=n_layers,
+            )
+        if self.trains != "all" and not self.base:
+            raise CrossError("task.trains", N_("Random weights must all be trained."))
+
+
+_TUNED_WRITER = CorpusTaskFacts(settings=("context", "text"), **words("choices/tasks/tuned-text"))
+_TUNED_LABELLER = OpenedFacts(
+    families=("encoder-only",), answer="label", **words("choices/tasks/tuned-labels")
+)
+
+
+class TunedTextConfig(TunedConfig, PretrainedTextConfig):
+    """An opened language model that learns to continue a text, cut by its own tokenizer."""
+
+    tasks: ClassVar[dict[str, CorpusTaskFacts]] = {"tuned-text": _TUNED_WRITER}
+    kind: Literal["tuned-text"] = "tuned-text"  # type: ignore[assignment]
+    name: Literal["tuned-text"] = task_setting("tuned-text")  # type: ignore[assignment]
+
+    @property
+    def facts(self) -> CorpusTaskFacts:
+        """Label and help of this model."""
+        return _TUNED_WRITER
+
+
+class TunedLabelsConfig(TunedConfig, NamedTaskConfig):
+    """An opened encoder that learns to label sentences, cut by its own tokenizer."""
+
+    tasks: ClassVar[dict[str, OpenedFacts]] = {"tuned-labels": _TUNED_LABELLER}
+    kind: Literal["tuned-labels"] = "tuned-labels"
+    name: Literal["tuned-labels"] = task_setting("tuned-labels")
+    data: str = set_id("")
+    context: int = set_fact(N_("Longest sentence"), default=16, ge=1, le=MAX_TOKENS)
+    n_tgt: int = set_fact(N_("Target vocabulary"), default=6, ge=5, le=MAX_WORDS)
+    n_segments: int = set_fact(N_("Segments"), default=1, ge=0, le=64)
+
+    @property
+    def facts(self) -> OpenedFacts:
+        """Label and help of this model."""
+        return _TUNED_LABELLER
+
+    @property
+    def objective(self) -> str:
+        """Answers need not follow from what is read."""
+        return "own"
+
+    @property
+    def max_src_len(self) -> int:
+        """Longest sentence in tokens, with those that the tokenizer puts around it."""
+        return self.context
+
+    @property
+    def max_tgt_len(self) -> int:
+        """A label."""
+        return 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.choices.variants.poolings import POOLINGS, Pooling
+from tfm_core.choices.variants.stems import POOLINGS, Pooling
 from tfm_core.sentences import Paragraph, StudentError
 
 CLS_ID = 1

@@ -7,11 +7,13 @@ from typing import Annotated
 from pydantic import Field
 
 from tfm_core.choices.config.base import tagged
-from tfm_core.choices.config.caption_task import CaptionTaskConfig
 from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
-from tfm_core.choices.config.image_tasks import ImageTaskConfig, ImageTaskFacts
-from tfm_core.choices.config.own_pictures import OwnPicturesTaskConfig
-from tfm_core.choices.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
+from tfm_core.choices.config.image_tasks import (
+    CaptionTaskConfig,
+    ImageTaskConfig,
+    ImageTaskFacts,
+    OwnPicturesTaskConfig,
+)
 from tfm_core.choices.config.pretrained_tasks import (
     ForeignTaskConfig,
     OpenedConfig,
@@ -20,9 +22,15 @@ from tfm_core.choices.config.pretrained_tasks import (
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
+    TunedLabelsConfig,
+    TunedTextConfig,
 )
-from tfm_core.choices.config.text_tasks import TextTaskConfig, TextTaskFacts
-from tfm_core.choices.config.tuned_tasks import TunedLabelsConfig, TunedTextConfig
+from tfm_core.choices.config.text_tasks import (
+    OwnTextTaskConfig,
+    OwnTextTaskFacts,
+    TextTaskConfig,
+    TextTaskFacts,
+)
 
 AnyTask = (
     TextTaskConfig

@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.choices.config.base import Config, OneOf, check_mistakes, setting, some_of
-from tfm_core.choices.variants.optimisers import OPTIMISERS
-from tfm_core.choices.variants.precisions import PRECISIONS
-from tfm_core.choices.variants.schedules import SCHEDULES
+from tfm_core.choices.variants.training import OPTIMISERS, PRECISIONS, SCHEDULES
 
 LOW = 0.1
 """Share of the peak learning rate, with which a training can continue after its schedule."""

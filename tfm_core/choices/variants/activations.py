@@ -97,7 +97,7 @@ SWIGLU = Activation(
     example=Example(
         "F.silu",
         r"F\.silu\(",
-        N_("x times its sigmoid; gates another product."),
+        N_("x times its sigmoid, which gates another product."),
         ("F.silu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     colour="purple",

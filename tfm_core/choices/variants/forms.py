@@ -1,6 +1,6 @@
-"""Forms of a block's parts that a mistake may change: causality, projections, residuals, scale.
+"""The families, and forms of a block's parts that a mistake may change.
 
-Each registry holds the healthy form; ``tfm_core.choices.mistakes`` adds the others.
+Each registry of forms holds the healthy one; ``tfm_core.choices.mistakes`` adds the others.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.choices.variants.record import Named, Registry
+from tfm_core.choices.variants.record import Named, Registry, Variant
 from tfm_core.sentences import N_
 
 
@@ -103,3 +103,24 @@ class Scale(Named):
 SQRT_D_HEAD = Scale(name="sqrt-d-head", source="Vaswani et al. 2017, section 3.2.1", width="d_head")
 
 SCALES = Registry("scale of scores", SQRT_D_HEAD, others="tfm_core.choices.mistakes:forms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family(Variant):
+    """A family of models."""
+
+
+def family_label(name: str) -> str:
+    """Return what a family is called, that of somebody else's code, too."""
+    return FAMILIES[name].label if name in FAMILIES else N_("PyTorch model")
+
+
+FAMILIES = Registry(
+    "model family",
+    Family(name="encoder-decoder", source="Vaswani et al. 2017"),
+    Family(name="encoder-only", source="Devlin et al. 2019"),
+    Family(name="decoder-only", source="Radford et al. 2018"),
+    Family(name="vit", source="Dosovitskiy et al. 2021"),
+    Family(name="captioner", source="Xu et al. 2015"),
+    Family(name="recurrent", source="Bahdanau et al. 2015"),
+)

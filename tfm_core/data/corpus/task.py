@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.choices.variants.units import joined_words, normalised
+from tfm_core.choices.variants.tasks import joined_words, normalised
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.in_context import GENERATORS, Generator
 from tfm_core.data.own import sets

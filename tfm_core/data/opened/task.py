@@ -13,8 +13,9 @@ from tfm_core.choices.config.pretrained_tasks import (
     PretrainedAnswererConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
+    TunedLabelsConfig,
+    TunedTextConfig,
 )
-from tfm_core.choices.config.tuned_tasks import TunedLabelsConfig, TunedTextConfig
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.download import Progress
 from tfm_core.data.opened.spelling import labels, spelled, unlabelled

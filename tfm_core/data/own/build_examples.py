@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config.own_pictures import EXAMPLE
+from tfm_core.choices.config.image_tasks import EXAMPLE
 from tfm_core.data.own import place, sets, texts
 from tfm_core.data.own.containers import Item
 from tfm_core.data.own.pictures import Grid, Split, arranged, prepare

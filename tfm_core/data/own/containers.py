@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from tfm_core.choices.config.own_pictures import MAX_CLASSES
+from tfm_core.choices.config.image_tasks import MAX_CLASSES
 from tfm_core.data.own_picture import MAX_BYTES
 from tfm_core.reading import Unreadable, zip_of
 from tfm_core.sentences import N_, StudentError, whole_percent

@@ -12,9 +12,9 @@ from typing import Any
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.choices.config.own_pictures import OwnPicturesTaskConfig
-from tfm_core.choices.config.own_tasks import OwnTextTaskConfig
+from tfm_core.choices.config.image_tasks import OwnPicturesTaskConfig
 from tfm_core.choices.config.task import TaskConfig
+from tfm_core.choices.config.text_tasks import OwnTextTaskConfig
 from tfm_core.data.own import pictures, texts
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import OwnSet, Prepared, damaged

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config.image_tasks import Ground
-from tfm_core.choices.config.own_pictures import (
+from tfm_core.choices.config.image_tasks import (
     BETWEEN,
     MARKUP,
     MAX_CLASSES,
     MAX_NAME,
+    Ground,
     OwnPicturesTaskConfig,
     is_class_name,
 )

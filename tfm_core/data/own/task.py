@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from tfm_core.choices.config.own_tasks import OwnTextTaskConfig
-from tfm_core.choices.variants.units import normalised
+from tfm_core.choices.config.text_tasks import OwnTextTaskConfig
+from tfm_core.choices.variants.tasks import normalised
 from tfm_core.data.own import sets
 from tfm_core.data.own.sets import SPLITS, OwnSet, SetDamaged
 from tfm_core.data.own.tokens import CUTS, Cutter

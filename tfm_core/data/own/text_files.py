@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
 
-from tfm_core.choices.variants.units import HIDDEN, normalised
+from tfm_core.choices.variants.tasks import HIDDEN, normalised
 from tfm_core.data.own import records
 from tfm_core.data.own.containers import (
     LIMITS,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
-from tfm_core.choices.config.own_tasks import MAX_WORDS
+from tfm_core.choices.config.text_tasks import MAX_WORDS
 from tfm_core.data.own.containers import (
     Accounting,
     BadData,

@@ -17,7 +17,7 @@ from typing import Any
 
 from tfm_core.choices.config.corpus_tasks import MIN_TOKENS, even_lines
 from tfm_core.choices.variants.record import Registry, Variant
-from tfm_core.choices.variants.units import (
+from tfm_core.choices.variants.tasks import (
     PIECE_PATTERN,
     RUNNING_PIECE_PATTERN,
     SPACED_PATTERN,

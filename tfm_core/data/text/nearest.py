@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS
+from tfm_core.choices.config.text_tasks import OWN_TEXT_TASKS
 from tfm_core.data.text.english_korean import EnglishKoreanTask
 from tfm_core.data.text.english_sentences import is_possible
 from tfm_core.data.text.everyday_words import EVERYDAY

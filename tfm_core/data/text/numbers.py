@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
-from tfm_core.choices.variants.operations import OPERATIONS
+from tfm_core.choices.variants.tasks import OPERATIONS
 from tfm_core.data.text.task import Pair, Spelling, TextTask, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError

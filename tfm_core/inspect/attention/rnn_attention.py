@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from tfm_core.choices.config import EncoderDecoderConfig, RecurrentConfig
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.labels import MapAxes, RowLabels, axes, modules_by_kind, rows

@@ -22,7 +22,7 @@ from tfm_core.choices.config import (
     PretrainedPicturesConfig,
     TaskConfig,
 )
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.variants.tasks import UNITS
 from tfm_core.data.tasks import data_shape, task_of
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.facts.storage import attention_numbers

@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 
 from tfm_core.choices.config import Experiment, TunedConfig, family_label
 from tfm_core.choices.config.base import Config, choices_of, plain
-from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, listed
 

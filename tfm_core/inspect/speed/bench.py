@@ -25,7 +25,7 @@ from tfm_core.choices.config import (
     OwnPicturesTaskConfig,
     TextTaskConfig,
 )
-from tfm_core.choices.variants.precisions import PRECISIONS, Precision
+from tfm_core.choices.variants.training import PRECISIONS, Precision
 from tfm_core.data.image_data import EMBEDDED
 from tfm_core.inspect.speed.report import BenchmarkCase, Equality
 from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention

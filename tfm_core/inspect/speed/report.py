@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from tfm_core.choices.config import Experiment
-from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.training import PRECISIONS
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.store import RECORDED
 from tfm_core.sentences import N_, words

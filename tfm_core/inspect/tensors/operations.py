@@ -254,7 +254,7 @@ def _op(
     **starts: str,
 ) -> TensorOperation:
     """Return an operation with its words. starts: what its parameters hold at first."""
-    said = words(f"choices/tensors/{name}")
+    said = words("choices/tensors/parameters") | words(f"choices/tensors/{name}")
     has_shape = kind == "makes" or name == "assert"  # such sizes are a shape, and -1 is none
     parameters = []
     for part, start in starts.items():

@@ -9,9 +9,8 @@ from __future__ import annotations
 from tfm_core.anatomy import Tokens, attentions
 from tfm_core.choices.config import Experiment, ModelConfig, ViTConfig, built
 from tfm_core.choices.config.shape import ImageShape, TextShape, patches_per_side
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import POSITIONS
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import ParameterTable, parameter_table
 from tfm_core.sentences import N_, Sentence

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfm_core.choices.config import CorpusTaskConfig
-from tfm_core.choices.variants.units import UNITS
+from tfm_core.choices.variants.tasks import UNITS
 from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of
 from tfm_core.runs.run import Run

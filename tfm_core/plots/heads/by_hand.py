@@ -139,7 +139,7 @@ def attention_lines(
     )
     titles = [title for title, _sentence in _STEPS]
     if not is_scaled:
-        titles[1] = N_("2 · Not divided, and mask")
+        titles[1] = N_("2 · Mask, without dividing")
     return [
         SheetLine(title, tuple(boards), sentence, tuple(terms))
         for title, (_title, sentence), (boards, terms) in zip(titles, _STEPS, parts, strict=True)
@@ -149,11 +149,11 @@ def attention_lines(
 _STEPS = (
     (
         N_("1 · Scores: each query times each key"),
-        N_("Click a number to frame what it is computed from."),
+        N_("Click a number to outline its inputs."),
     ),
-    (N_("2 · Scale, and mask"), N_("The spread of a sum of d products is √d.")),
+    (N_("2 · Scale and mask"), N_("A sum of d products has a standard deviation of √d.")),
     (N_("3 · Softmax: each row adds up to 1"), N_("Exponentials, divided by their sum.")),
-    (N_("4 · Weighted sum of the values"), N_("Each output is the sum of all values, weighted.")),
+    (N_("4 · Weighted sum of the values"), N_("Each output is a weighted sum of all values.")),
 )
 _PAIR: dict[str, Any] = {"names": "{i},{j}", "lights": "{i},{j} q{i} k{j} t{i}"}
 Part = tuple[Sequence[Board], Sequence[str]]
@@ -195,7 +195,7 @@ def _masked(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
         look: dict[str, Any] = {"sign": "=", "name": "masked", "marks": marks}
         boards.append(board(title, attended.masked, words, **look, **_PAIR))
         if not attended.allowed[cell]:
-            terms.append(N_("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
+            terms.append(N_("masked: replaced by the lowest number, −3.4 · 10³⁸"))
     return boards, terms
 
 
@@ -252,7 +252,7 @@ def overview_line(attended: Attended, words: Sequence[str]) -> SheetLine:
         board("V", attended.value, words, ("key", "number"), hue="value"),
         board(N_("Output"), attended.output, words, ("query", "number")),
     )
-    sentence = N_("Move the training step above: every stage follows.")
+    sentence = N_("Every stage follows the training step above.")
     return SheetLine(N_("All stages at this training step"), boards, sentence)
 
 
@@ -305,7 +305,7 @@ def masked_line(flow: MaskedAttention, query: Sequence[str], key: Sequence[str])
     """Return the five steps of a masked attention, whose pairs and rows light up together."""
     forbidden = {(i, j): "out" for i, j in np.argwhere(~flow.allowed).tolist()}
     weights = [[written(value).removeprefix("0") for value in row] for row in flow.weights.tolist()]
-    zeros = {"value": N_("nothing allowed: zeros")}
+    zeros = {"value": N_("no key allowed, so zeros")}
     says = [
         [_said(N_("weight"), **(zeros if row in flow.blind else {}))] * len(key)
         for row in range(len(query))

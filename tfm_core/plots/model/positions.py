@@ -16,7 +16,7 @@ from tfm_core.plots.chart import Look, cells, chart, texts_of
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import HIDDEN, lay_out
 from tfm_core.plots.palette import COLOURS, GREY, HUES
-from tfm_core.plots.training.stage import thin
+from tfm_core.plots.training.curves import thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
@@ -87,7 +87,7 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 opacity=1.0 if is_last else 0.25,
                 showlegend=False,
                 hovertemplate=N_(
-                    "position {position}, pair {pair}: turned by {angle:.3f} rad<extra></extra>",
+                    "position {position}, pair {pair}: rotated by {angle:.3f} rad<extra></extra>",
                     position=position,
                     pair=pair,
                     angle=angle,

@@ -43,19 +43,19 @@ TRIALS = Columns(
 )
 
 
-def points(plan: Plan, most: int = 400) -> go.Figure:
+def points(plan: Plan, max_points: int = 400) -> go.Figure:
     """Draw the points of a plan's grid on its first two settings; one alone stands on a line."""
-    grid = list(islice(spaces.grid(plan.space), most))
+    grid = list(islice(spaces.grid(plan.space), max_points))
     rows: dict[str, list[object]] = {
         "y": [""] * len(grid),
         "words": [spaces.words(plan.base, point) for point in grid],
     }
     columns = Columns(words=Column())
-    for place, one in zip("xy", plan.space, strict=False):
-        values = [point[one.path] for point in grid]
-        rows[place] = [spaces.shown(v) if isinstance(v, bool | str) else v for v in values]
-        columns[place] = Column(spaces.label_of(plan.base, one.path), axis=_ticks(one))
-    look = {
+    for letter, dimension in zip("xy", plan.space, strict=False):
+        values = [point[dimension.path] for point in grid]
+        rows[letter] = [spaces.shown(v) if isinstance(v, bool | str) else v for v in values]
+        columns[letter] = Column(spaces.label_of(plan.base, dimension.path), axis=_ticks(dimension))
+    style = {
         "colour": BLUE,
         "symbol": "circle-open",
         "size": 14,
@@ -63,13 +63,13 @@ def points(plan: Plan, most: int = 400) -> go.Figure:
         "hovertemplate": "%{customdata[0]}<extra></extra>",
     }
     table = columns.table(rows)
-    return chart(table, "points", x="x", y="y", hover=["words"], looks=[look], height=300)
+    return chart(table, "points", x="x", y="y", hover=["words"], looks=[style], height=300)
 
 
-def _ticks(one: Dimension) -> dict[str, Any]:
+def _ticks(dimension: Dimension) -> dict[str, Any]:
     """Return the scale of a setting, and where its tried values stand."""
-    values = one.grid()
-    scale = {"type": "log"} if isinstance(one, Range) and one.is_log else {}
+    values = dimension.grid()
+    scale = {"type": "log"} if isinstance(dimension, Range) and dimension.is_log else {}
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         return {"type": "category"}
     if len(values) > 12:
@@ -89,36 +89,36 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     names = _names(plan)
     study, n_over = optuna_study(plan, trials, names), n_finished(plan, trials)
-    found: dict[str, go.Figure] = {}
+    by_name: dict[str, go.Figure] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        measured = [one.value if one.state == "complete" else None for one in trials]
+        measured = [trial.value if trial.state == "complete" else None for trial in trials]
         if any(value is not None for value in measured):
-            found["history"] = _history(measured, plan.looks_for)
+            by_name["history"] = _history(measured, plan.looks_for)
         if n_over >= 2:
-            found["slice"] = _slices(plan, trials)
+            by_name["slice"] = _slices(plan, trials)
         if n_over < ENOUGH:
-            return found
+            return by_name
         shares: dict[str, float] = {}
         if weighed := _weighed(plan, trials):
             shares = optuna.importance.get_param_importances(study, params=weighed)
-            found["importance"] = _importance(shares)
+            by_name["importance"] = _importance(shares)
         if len(names) > 1 and n_over >= _ENOUGH_BETWEEN:
             # the two that mattered most, of those that could be weighed; then others
             tried = study.get_trials(deepcopy=False)[0].params
             foremost = list(dict.fromkeys([*shares, *tried]))[:2]
-            found["contour"] = _contour(study, plan, foremost)
-    return found
+            by_name["contour"] = _contour(study, plan, foremost)
+    return by_name
 
 
 def _scored(plan: Plan, trials: Sequence[Trial]) -> list[tuple[dict[str, Value], float]]:
     """Return the settings, by path, and the result of the finished trials in the plan's space."""
-    found = []
+    scored = []
     for trial in trials:
         point = spaces.point_in(plan.base, plan.space, trial.values)
         if trial.state == "complete" and trial.value is not None and point is not None:
-            found.append((dict(point), trial.value))
-    return found
+            scored.append((dict(point), trial.value))
+    return scored
 
 
 def n_finished(plan: Plan, trials: Sequence[Trial]) -> int:
@@ -132,13 +132,13 @@ def thin_values(plan: Plan, trials: Sequence[Trial]) -> list[tuple[str, Value, i
     Of values to choose from, those that have some finished trials, but fewer than
     ``MIN_FINISHED``: nothing follows from these about the setting.
     """
-    names, scored, found = _names(plan), _scored(plan, trials), []
-    for one in plan.space:
-        for value in one.values if isinstance(one, Choices) else ():
-            n = sum(point[one.path] == value for point, _result in scored)
+    names, scored, thin = _names(plan), _scored(plan, trials), []
+    for dimension in plan.space:
+        for value in dimension.values if isinstance(dimension, Choices) else ():
+            n = sum(point[dimension.path] == value for point, _result in scored)
             if 0 < n < MIN_FINISHED:
-                found.append((names[one.path], value, n))
-    return found
+                thin.append((names[dimension.path], value, n))
+    return thin
 
 
 def _weighed(plan: Plan, trials: Sequence[Trial]) -> list[str]:
@@ -156,11 +156,17 @@ def _slices(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
     columns = Columns(value=Column(plan.looks_for.label, ".4~g"))
     rows: list[tuple[str, object, float]] = []
     names = _names(plan)
-    for one in sorted(plan.space, key=lambda one: names[one.path]):
-        columns[names[one.path]] = Column(names[one.path], ".4~g", _range(one))
+    for dimension in sorted(plan.space, key=lambda dimension: names[dimension.path]):
+        columns[names[dimension.path]] = Column(names[dimension.path], ".4~g", _range(dimension))
         for point, value in _scored(plan, trials):
-            found = point[one.path]
-            rows.append((names[one.path], found if isinstance(one, Range) else repr(found), value))
+            tried = point[dimension.path]
+            rows.append(
+                (
+                    names[dimension.path],
+                    tried if isinstance(dimension, Range) else repr(tried),
+                    value,
+                )
+            )
     is_far = _is_far([value for *_, value in rows], plan.looks_for)
     return chart(
         columns.table(dict(zip(("setting", "at", "value"), zip(*rows, strict=True), strict=True))),
@@ -177,13 +183,17 @@ def _slices(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
     )
 
 
-def _range(one: Dimension) -> dict[str, Any]:
+def _range(dimension: Dimension) -> dict[str, Any]:
     """Return the axis of a setting: the searched range and a margin, or all values."""
-    if not isinstance(one, Range):
-        return {"type": "category", "categoryarray": [repr(value) for value in one.grid()]}
-    low, high = (math.log10(one.low), math.log10(one.high)) if one.is_log else (one.low, one.high)
+    if not isinstance(dimension, Range):
+        return {"type": "category", "categoryarray": [repr(value) for value in dimension.grid()]}
+    low, high = (
+        (math.log10(dimension.low), math.log10(dimension.high))
+        if dimension.is_log
+        else (dimension.low, dimension.high)
+    )
     room = 0.05 * (high - low)
-    return {"type": "log" if one.is_log else None, "range": [low - room, high + room]}
+    return {"type": "log" if dimension.is_log else None, "range": [low - room, high + room]}
 
 
 def _contour(study: optuna.Study, plan: Plan, foremost: list[str]) -> go.Figure:
@@ -195,36 +205,36 @@ def _contour(study: optuna.Study, plan: Plan, foremost: list[str]) -> go.Figure:
     bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
     figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
     figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
-    by_name = {_names(plan)[one.path]: one for one in plan.space}
+    by_name = {_names(plan)[dimension.path]: dimension for dimension in plan.space}
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
-        if isinstance(one := by_name[axis.title.text], Range):
-            axis.update(range=_range(one)["range"])
+        if isinstance(dimension := by_name[axis.title.text], Range):
+            axis.update(range=_range(dimension)["range"])
     return figure
 
 
 def _history(measured: Sequence[float | None], looks_for: Objective) -> go.Figure:
     """Draw what each trial came to, and the best so far, by the app's numbers."""
-    found = pd.Series(measured, dtype=float).dropna()
-    best = found.cummax() if looks_for.is_maximized else found.cummin()
+    results = pd.Series(measured, dtype=float).dropna()
+    best = results.cummax() if looks_for.is_maximized else results.cummin()
     return chart(
-        TRIALS.table({"trial": found.index, "value": found, "best": best}),
+        TRIALS.table({"trial": results.index, "value": results, "best": best}),
         x="trial",
         y={"value": looks_for.label, "best": N_("best so far")},
         looks=[
             {"colour": BLUE, "mode": "markers", "size": 8},
             {"colour": VERMILION, "mode": "lines", "shape": "hv"},
         ],
-        across={"dtick": 1 if len(found) <= 12 else None},
-        up={"title": looks_for.label, "type": "log" if _is_far(list(found), looks_for) else None},
+        across={"dtick": 1 if len(results) <= 12 else None},
+        up={"title": looks_for.label, "type": "log" if _is_far(list(results), looks_for) else None},
         height=300,
     )
 
 
 def _importance(shares: Mapping[str, float]) -> go.Figure:
     """Draw how much of the result's spread each setting explains, as Optuna finds it."""
-    words = [f"{share:.2f}" if share >= 0.01 else "<0.01" for share in shares.values()]
+    texts = [f"{share:.2f}" if share >= 0.01 else "<0.01" for share in shares.values()]
     return chart(
-        TRIALS.table({"setting": [*shares], "importance": shares.values(), "words": words}),
+        TRIALS.table({"setting": [*shares], "importance": shares.values(), "words": texts}),
         "bars",
         x="importance",
         y="setting",
@@ -236,7 +246,9 @@ def _importance(shares: Mapping[str, float]) -> go.Figure:
 
 def _names(plan: Plan) -> dict[str, str]:
     """Return a name of each setting that no other has."""
-    labels = {one.path: str(spaces.label_of(plan.base, one.path)) for one in plan.space}
+    labels = {
+        dimension.path: str(spaces.label_of(plan.base, dimension.path)) for dimension in plan.space
+    }
     twice = [label for label in labels.values() if list(labels.values()).count(label) > 1]
     return {
         path: f"{label} ({path})" if label in twice else label for path, label in labels.items()

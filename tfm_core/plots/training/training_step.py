@@ -244,7 +244,7 @@ def history(taken: Sequence[StepTaken]) -> go.Figure:
     return chart(
         LOSSES.table(columns),
         x="step",
-        y={"before": N_("before the step"), "after": N_("after it, same batch")},
+        y={"before": N_("before the step"), "after": N_("after the step, same batch")},
         across={"dtick": max(1, n // 10)},
         height=280,
     )

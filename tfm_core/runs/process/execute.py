@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfm_core import settings
-from tfm_core.choices.config.turns import Turn, checked, possible
+from tfm_core.choices.config.experiment import Turn, checked, possible
 from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage

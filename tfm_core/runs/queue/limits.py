@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tfm_core import machine, settings
 from tfm_core.choices.config import Experiment, built
-from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run

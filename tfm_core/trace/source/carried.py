@@ -23,8 +23,8 @@ from tfm_core.choices.config import (
     OwnTextTaskConfig,
     TextTaskConfig,
 )
-from tfm_core.choices.variants.languages import LANGUAGES
 from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.tasks import LANGUAGES
 from tfm_core.data import caption_words
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.own.task import own_task

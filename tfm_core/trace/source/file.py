@@ -24,16 +24,14 @@ from tfm_core.anatomy import Anatomy, Attention, Part, anatomy
 from tfm_core.anatomy.names import Naming, Scheme, naming_of, parts_in_notebook
 from tfm_core.choices.config import FAMILIES, ModelConfig
 from tfm_core.choices.config.shape import CLS_ID, Shape, TextShape
-from tfm_core.choices.variants import units
+from tfm_core.choices.variants import tasks
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.choices.variants.cells import CELLS
 from tfm_core.choices.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES
 from tfm_core.choices.variants.norms import NORMS
-from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import POSITIONS, Function, Position
+from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.sinks import SINKS
-from tfm_core.choices.variants.stems import STEMS
+from tfm_core.choices.variants.stems import POOLINGS, STEMS
 from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
 from tfm_core.facts.parameter_table import own_name
@@ -68,7 +66,7 @@ _TEMPLATES.globals |= {
     "MASK": MASK,
     "unknown": SPECIALS[UNK],
     "n_specials": len(SPECIALS),
-    "units": units,
+    "units": tasks,
     "listed": _listed,
 }
 _NAMES = frozenset(_TEMPLATES.list_templates())

@@ -120,7 +120,7 @@ def test_vocabularies_and_lengths_are_kept_and_what_does_not_fit_is_said(open_pa
     app.session_state["build-editor"] = True
     app.run()
     app.number_input(key="setting:tgt_len").set_value(65).run()
-    assert "65 tokens need 65 rows" in said(app)
+    assert "65 tokens need 65 position rows" in said(app)
     app.number_input(key="setting:tgt_len").set_value(33).run()
     assert "tokens need" not in said(app)
     assert "One example of 33 tokens" in said(app)

@@ -50,7 +50,7 @@ def test_a_bad_line_is_said_with_its_number_and_the_rest_is_taken(store):
     ("kind", "text", "said"),
     [
         ("labels", LABELS.replace("odd", "even"), "All 40 sentences have the label “even”"),
-        ("text", "short", "characters; it must have"),
+        ("text", "short", "characters; it needs"),
     ],
 )
 def test_what_cannot_be_learned_is_one_sentence(store, kind, text, said):

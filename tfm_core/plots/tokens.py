@@ -26,13 +26,13 @@ from tfm_core.sentences import N_, Say
 MAX_CHIPS = 400
 
 
-def chips(tokens: Sequence[Token], most: int = MAX_CHIPS, *, say: Say = str) -> str:
+def chips(tokens: Sequence[Token], max_chips: int = MAX_CHIPS, *, say: Say = str) -> str:
     """Return HTML: one chip a token, its number below it; after ``most`` how many more there are.
 
     A text of people's own is escaped. say: translates.
     """
-    parts = [_chip(token, say) for token in tokens[:most]]
-    more = len(tokens) - most
+    parts = [_chip(token, say) for token in tokens[:max_chips]]
+    more = len(tokens) - max_chips
     rest = f'<span class="more">{say(N_("and {n:,} more", n=more))}</span>' if more > 0 else ""
     return f'{_STYLE}<div class="tfm-tokens">{"".join(parts)}{rest}</div>'
 
@@ -42,7 +42,7 @@ def _chip(token: Token, say: Say) -> str:
     words = escape(token.shown).replace("&lt;/w&gt;", '<i class="end">&lt;/w&gt;</i>')
     kind = "chip unknown" if token.is_unknown else "chip"
     hint = say(
-        N_("number {n}, not in the vocabulary", n=token.id)
+        N_("number {n} (not in the vocabulary)", n=token.id)
         if token.is_unknown
         else N_("number {n}", n=token.id)
     )
@@ -107,7 +107,7 @@ def _cells(
 ) -> go.Figure:
     rows, columns = (np.arange(1, n + 1).tolist() for n in batch.ids.shape)
     says = texts_of(
-        N_("sentence {n}, place {place}<br>{token} = {id}<br>{kind}"),
+        N_("sentence {n}, position {place}<br>{token} = {id}<br>{kind}"),
         rows={"n": rows},
         columns={"place": columns},
         token=[[escape(word, quote=False) for word in words] for words in batch.tokens],

@@ -1,10 +1,66 @@
-"""How a decoder's state asks whether a source word fits, in a recurrent model with attention."""
+"""Recurrent cells, and how they score each source word for attention."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tfm_core.choices.variants.record import Registry, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell(Variant):
+    """sequence, step: torch's layer over a whole sequence, and its cell for one step.
+
+    has_memory: whether it has a second vector beside its state. n_gates: matrices for what
+    comes in, and as many for its state. workspace: vectors a token that torch's layer over a whole
+    sequence keeps besides, measured on a CPU. latex: its equations.
+    """
+
+    sequence: str
+    step: str
+    has_memory: bool
+    n_gates: int
+    workspace: int
+    latex: tuple[str, ...]
+
+    @property
+    def class_name(self) -> str:
+        """The name of the layer in torch.nn."""
+        return self.sequence.partition(":")[2]
+
+
+LSTM = Cell(
+    name="lstm",
+    source="Hochreiter & Schmidhuber 1997",
+    sequence="tfm_core.layers.fast:LSTM",
+    step="torch.nn:LSTMCell",
+    has_memory=True,
+    n_gates=4,
+    workspace=12,
+    latex=(
+        r"i, f, o = \sigma(W x + U h + b)",
+        r"g = \tanh(W_g x + U_g h + b_g)",
+        r"c' = f \odot c + i \odot g",
+        r"h' = o \odot \tanh(c')",
+    ),
+)
+GRU = Cell(
+    name="gru",
+    source="Cho et al. 2014",
+    sequence="torch.nn:GRU",
+    step="torch.nn:GRUCell",
+    has_memory=False,
+    n_gates=3,
+    workspace=0,
+    latex=(
+        r"r = \sigma(W_r x + U_r h + b_r)",
+        r"z = \sigma(W_z x + U_z h + b_z)",
+        r"n = \tanh(W_n x + b_n + r \odot (U_n h + c_n))",
+        r"h' = (1 - z) \odot n + z \odot h",
+    ),
+)
+
+CELLS = Registry("recurrent cell", LSTM, GRU)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

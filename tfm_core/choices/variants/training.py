@@ -1,7 +1,8 @@
-"""The optimisers: Adam, AdamW, SGD with momentum, and Muon for hidden matrices."""
+"""Optimisers, schedules of the learning rate, and number formats."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -111,3 +112,101 @@ MUON = Optimiser(
 )
 
 OPTIMISERS = Registry("optimiser", ADAMW, ADAM, SGD, MUON)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule(Variant):
+    """share: from step, warm-up steps and total steps, counted from 1, to a share of the peak."""
+
+    share: Callable[[int, int, int], float]
+
+
+def _done(step: int, warm: int, total: int) -> float:
+    return (step - warm) / max(1, total - warm + 1)  # the last step still moves a little
+
+
+CONSTANT = Schedule(
+    name="constant",
+    source="Goyal et al. 2017, section 2.2: the warm-up",
+    share=lambda step, warm, total: min(1.0, step / warm),
+)
+COSINE = Schedule(
+    name="cosine",
+    source="Loshchilov & Hutter 2017, Eq. 5, without restarts",
+    share=lambda step, warm, total: (
+        step / warm if step < warm else 0.5 + 0.5 * math.cos(math.pi * _done(step, warm, total))
+    ),
+)
+LINEAR = Schedule(
+    name="linear",
+    source="Devlin et al. 2019, appendix A.2",
+    share=lambda step, warm, total: step / warm if step < warm else 1.0 - _done(step, warm, total),
+)
+INVERSE_SQRT = Schedule(
+    name="inverse-sqrt",
+    source="Vaswani et al. 2017, section 5.3, with its peak at the learning rate",
+    share=lambda step, warm, total: min(step / warm, math.sqrt(warm / step)),
+)
+
+_COOLING = 0.2  # share of the steps, as in Hägele et al. 2024, section 3
+
+
+def _until_cooled(step: int, warm: int, total: int) -> float:
+    remaining = (total + 1 - step) / (max(1, round(_COOLING * total)) + 1)
+    return min(step / warm, 1.0, remaining)
+
+
+WSD = Schedule(
+    name="wsd",
+    source="Hu et al. 2024 (MiniCPM), section 4; Hägele et al. 2024, section 3, linear",
+    share=_until_cooled,
+)
+
+SCHEDULES = Registry("schedule", CONSTANT, COSINE, LINEAR, WSD, INVERSE_SQRT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision(Variant):
+    """autocast: torch's name of the type in which matrix products run, None where that is fp32.
+
+    scales_loss: whether small gradients would become zero without loss scaling. n_bytes: of one
+    activation. tolerance: the largest share of the largest output by which rounding may move one,
+    over a few layers.
+    """
+
+    autocast: str | None
+    scales_loss: bool
+    n_bytes: int
+    tolerance: float
+    is_for_gpus: bool
+
+
+FP32 = Precision(
+    name="fp32",
+    source="IEEE 754",
+    autocast=None,
+    scales_loss=False,
+    n_bytes=4,
+    tolerance=0.0,
+    is_for_gpus=False,
+)
+BF16 = Precision(
+    name="bf16",
+    source="Kalamkar et al. 2019",
+    autocast="bfloat16",
+    scales_loss=False,
+    n_bytes=2,
+    tolerance=0.1,
+    is_for_gpus=False,
+)
+FP16 = Precision(
+    name="fp16",
+    source="Micikevicius et al. 2018",
+    autocast="float16",
+    scales_loss=True,
+    n_bytes=2,
+    tolerance=0.02,
+    is_for_gpus=True,
+)
+
+PRECISIONS = Registry("precision", FP32, BF16, FP16)

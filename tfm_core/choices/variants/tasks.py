@@ -1,4 +1,4 @@
-"""What a language model reads and writes one at a time, and how text is cut and written again."""
+"""What a task offers: tokens of a text, languages of captions, operations modulo n."""
 
 from __future__ import annotations
 
@@ -124,3 +124,84 @@ BYTE_PAIRS = Unit(
 )
 
 UNITS = Registry("text unit", WORDS, CHARACTERS, BYTE_PAIRS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language(Variant):
+    """grammar: how its captions are written, and of which words."""
+
+    grammar: str
+
+
+ENGLISH = Language(
+    name="english",
+    source="a toy grammar of this app",
+    grammar="tfm_core.data.caption_words:ENGLISH_GRAMMAR",
+)
+KOREAN = Language(
+    name="korean",
+    source="a toy grammar of this app",
+    grammar="tfm_core.data.caption_words:KOREAN_GRAMMAR",
+)
+
+LANGUAGES = Registry("language", ENGLISH, KOREAN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Variant):
+    """What is computed of two numbers modulo n.
+
+    signs: what may stand between them, the written one first. result(a, b, n): the answer.
+    divides: whether n must be prime, and b is never 0.
+    """
+
+    signs: str
+    result: Callable[[int, int, int], int]
+    divides: bool = False
+
+    def n_pairs(self, modulus: int) -> int:
+        """Return how many pairs of numbers have an answer."""
+        return modulus * (modulus - self.divides)
+
+
+_SOURCE = "Power et al. 2022, appendix A.1"
+_ANY = "∘,"
+ADD = Operation(name="add", source=_SOURCE, signs="+", result=lambda a, b, n: (a + b) % n)
+OPERATIONS = Registry(
+    "operation modulo n",
+    ADD,
+    Operation(name="subtract", source=_SOURCE, signs="−-", result=lambda a, b, n: (a - b) % n),
+    Operation(
+        name="multiply",
+        source="Doshi et al. 2024, arXiv 2406.03495",
+        signs="×*·",
+        result=lambda a, b, n: a * b % n,
+    ),
+    Operation(
+        name="divide",
+        source=_SOURCE,
+        signs="÷/",
+        result=lambda a, b, n: a * pow(b, -1, n) % n,
+        divides=True,
+    ),
+    Operation(
+        name="squares", source=_SOURCE, signs=_ANY, result=lambda a, b, n: (a * a + b * b) % n
+    ),
+    Operation(
+        name="squares-and-product",
+        source=_SOURCE,
+        signs=_ANY,
+        result=lambda a, b, n: (a * a + a * b + b * b) % n,
+    ),
+    Operation(
+        name="cube-and-product",
+        source=_SOURCE,
+        signs=_ANY,
+        result=lambda a, b, n: (a**3 + a * b) % n,
+    ),
+)
+
+
+def is_prime(n: int) -> bool:
+    """Return whether a number is prime."""
+    return n > 1 and all(n % k for k in range(2, int(n**0.5) + 1))

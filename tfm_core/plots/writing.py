@@ -1,7 +1,7 @@
-"""What a language model makes of a text: surprise, answers beside the truth, and a beam search.
+"""What a language model makes of a text: surprise, beams, and what it computes at each token.
 
 Texts are HTML, because they should wrap and be readable by a screen reader; surprising tokens are
-underlined beside their colour, and each token gives its number on hover.
+underlined beside their colour.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.data.opened.spelling import labels, running
-from tfm_core.inspect.writing.steps import WAYS, in_nats, parts_at
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.writing.steps import NEXT, WAYS, in_nats, parts_at
 from tfm_core.korean import lang
-from tfm_core.plots.kinds import lay_out
+from tfm_core.plots.chart import cells, chart, texts_of
+from tfm_core.plots.kinds import frame, lay_out, legend_to
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
-from tfm_core.sentences import N_, Say
+from tfm_core.sentences import N_, Say, percent, whole_percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +52,8 @@ def surprise_text(
                 p=float(np.exp(-loss)),
             )
         )
-        look = f'class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%"'
-        spans.append(_span(token, f'{look} title="{escape(hint)}"', gap))
+        attributes = f'class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%"'
+        spans.append(_span(token, f'{attributes} title="{escape(hint)}"', gap))
     scale = "".join(
         f'<span class="t{" high" if bits >= SURPRISED else ""}" '
         f'style="--s:{_strength(bits):.0f}%">{bits:.0f}{"+" if bits >= SURPRISED else ""}</span>'
@@ -59,8 +61,8 @@ def surprise_text(
     )
     legend = say(
         N_(
-            "Surprise in bits: {scale} "
-            "(underlined from {n} on; 1 bit is a coin, {n} bits one of 32)",
+            "Surprise in bits: {scale}, underlined from {n} "
+            "(1 bit: a coin toss; {n} bits: one in 32)",
             scale=scale,
             n=f"{SURPRISED:.0f}",
         )
@@ -76,17 +78,15 @@ def written_text(
 
     chances: the probability of each written token, said on hover. say: translates.
     """
-    shown = running(tokens)
-    parts = [_span(token, 'class="given"', gap) for token in shown[:n_prompt]]
-    for token, chance in zip(shown[n_prompt:], chances, strict=True):
+    texts = running(tokens)
+    parts = [_span(token, 'class="given"', gap) for token in texts[:n_prompt]]
+    for token, chance in zip(texts[n_prompt:], chances, strict=True):
         look = f'class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%"'
         parts.append(_span(token, look, gap))
     scale = " ".join(
         f'<span class="t own" style="--s:{share}%">{share}%</span>' for share in (10, 50, 90)
     )
-    words = say(
-        N_("Underlined: written by the model, the likelier the stronger: {scale}", scale=scale)
-    )
+    words = say(N_("Underlined: written by the model, darker if likelier: {scale}", scale=scale))
     legend = f'<div class="tfm-gpt scale">{words}</div>' if chances else ""
     return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{legend}'
 
@@ -132,14 +132,14 @@ _STYLE = f"""<style>
 _LONGEST = 9  # letters of a token that are drawn; hover says all
 
 
-def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
-    """Draw a tree of beams (``BeamComparison.tree``), of a long one the last ``most`` steps.
+def beam_tree(tree: pd.DataFrame, *, max_steps: int = 16) -> go.Figure:
+    """Draw a tree of beams (``BeamComparison.tree``), of a long one the last ``max_steps`` steps.
 
     Branches that lead to a text that is still kept at the end are coloured, the others grey.
     """
     last = int(tree["step"].max())
-    first = max(0, last - most + 1)
-    shown = list(tree[tree["step"] >= first].itertuples())
+    first = max(0, last - max_steps + 1)
+    nodes = list(tree[tree["step"] >= first].itertuples())
     figure = go.Figure()
     for lives, colour, width, dash in (
         (False, GREY, 1.0, "dot"),
@@ -147,7 +147,7 @@ def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
     ):
         x: list[float | None] = []
         y: list[float | None] = []
-        for node in shown:
+        for node in nodes:
             if node.lives == lives and node.step > first:
                 x += [node.step, node.step + 1, None]
                 y += [node.parent + 1, node.place + 1, None]
@@ -160,8 +160,8 @@ def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
             line={"color": colour, "width": width, "dash": dash},
         )
     for lives, colour in ((False, GREY), (True, COLOURS["cross"])):
-        figure.add_scatter(**_marks([node for node in shown if node.lives == lives], colour))
-    depth = max(node.place for node in shown) + 1
+        figure.add_scatter(**_marks([node for node in nodes if node.lives == lives], colour))
+    depth = max(node.place for node in nodes) + 1
     plain: dict[str, Any] = {"dtick": 1, "showgrid": False, "zeroline": False}
     return lay_out(
         figure,
@@ -261,3 +261,154 @@ _TABLE_STYLE = f"""<style>
 .tfm-beside .bad {{ background: color-mix(in srgb, {COLOURS["wrong"]} 18%, transparent); }}
 .tfm-beside .parts {{ border-left: 3px solid {COLOURS["wrong"]}; }}
 </style>"""
+
+
+Floats = npt.NDArray[np.floating]
+_LEGEND = legend_to(0, 1, N_("probability")) | {"yref": "container", "y": 0.99, "yanchor": "top"}
+"""At the figure's top: where plotly makes room for a scale it lifts the x title by as much."""
+
+
+def shown(token: str) -> str:
+    """Return a token for an axis: a space and a line break can be seen, and no markup acts."""
+    return escape(marked(token), quote=False)
+
+
+def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: int) -> go.Figure:
+    """Draw the likeliest tokens as bars, and always the true one, marked."""
+    rows = [(token, p, token == truth) for token, p in best]
+    if not any(is_true for *_, is_true in rows):
+        rows.append((truth, chance, True))
+    names = [
+        N_("{token} ◀ actual, rank {rank}", token=shown(t), rank=rank) if came else shown(t)
+        for t, _, came in rows
+    ]
+    columns = {"place": range(len(rows)), "value": [p for _, p, _ in rows]}
+    texts = [percent(p) if p >= 0.001 else "< 0.1%" for _, p, _ in rows]
+    return chart(
+        NEXT.table({**columns, "words": texts}),
+        "bars",
+        x="value",
+        y="place",
+        orientation="h",
+        text="words",
+        ticks=names,
+        looks=[{"colour": [COLOURS["right"] if came else GREY for *_, came in rows]}],
+    )
+
+
+def lens_map(
+    tokens_read: Sequence[str],
+    answers_by_depth: Sequence[Sequence[str]],
+    probability: Floats,
+    final: Floats,
+    *,
+    max_tokens: int = 24,
+) -> go.Figure:
+    """Draw the likeliest next token for each token read (down) at each depth (across).
+
+    tokens_read, answers_by_depth, probability, final: of ``look_through``. max_tokens: how many to
+    show, the first ones.
+    """
+    depth, length = len(probability), min(max_tokens, probability.shape[1])
+    labels = [N_("embedding"), *(N_("layer {n}", n=i) for i in range(1, depth))]
+    tokens = [shown(token) for token in tokens_read[:length]]
+    answers = [[shown(answers_at[t]) for answers_at in answers_by_depth] for t in range(length)]
+    hover = texts_of(
+        N_(
+            "after {token}, {depth}: {says}, p = {p:.4f}<br>"
+            "final answer {answer}: p = {final:.4f} here"
+        ),
+        rows={"token": tokens, "answer": [row[-1] for row in answers]},
+        columns={"depth": labels},
+        says=answers,
+        p=probability[:, :length].T,
+        final=final[:, :length].T,
+    )
+    return cells(
+        probability[:, :length].T,
+        "share",
+        (0, 1),
+        says=hover,
+        texts=answers,
+        trace={"colorbar": _LEGEND, "showscale": True},
+        height=150 + 28 * length,
+        top=64,
+        x={"title": N_("answer after"), "names": labels},
+        y={"title": N_("token read"), "names": tokens},
+    )
+
+
+def digit_map(truth: Sequence[str], table: pd.DataFrame) -> go.Figure:
+    """Draw the probability of each digit (down) at each position of the answer (across).
+
+    The true digits have a frame and a tick. table: a row a place, a column a token.
+    """
+    names = [*(token for token in table if token not in SPECIALS), "<eos>"]
+    chances = table[names].to_numpy().T  # (digits, places)
+    true_cells = {(names.index(token), column) for column, token in enumerate(truth[: len(table)])}
+    text = [
+        [
+            (whole_percent(p) if p >= 0.005 else "") + (" ✓" if (row, column) in true_cells else "")
+            for column, p in enumerate(values)
+        ]
+        for row, values in enumerate(chances)
+    ]
+    figure = cells(
+        chances,
+        "share",
+        (0, 1),
+        says=N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
+        texts=text,
+        trace={
+            "colorbar": _LEGEND,
+            "showscale": True,
+            "customdata": [[shown(name)] * chances.shape[1] for name in names],
+            "x": list(range(1, chances.shape[1] + 1)),
+        },
+        height=480,
+        top=64,
+        x={"title": N_("position in the answer"), "dtick": 1},
+        y={"title": N_("digit"), "names": [shown(name) for name in names]},
+    )
+    for row, column in true_cells:
+        ends = (column + 0.5, row - 0.5, column + 1.5, row + 0.5)
+        figure.add_shape(frame(*ends, colour=COLOURS["right"], width=3))
+    return figure
+
+
+def with_signs(words: Sequence[str], marked: Sequence[int] = ()) -> list[str]:
+    """Return words for an axis, the marked ones with a sign."""
+    names = [escape(word, quote=False) for word in words]
+    return [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
+
+
+def head_rows(heads: Floats, words: Sequence[str], *, marked: Sequence[int] = ()) -> go.Figure:
+    """Draw the attention of one query in every head: heads (L, H, n), head down, word across.
+
+    marked: places of words with a sign. Raises ValueError when weights and words do not fit.
+    """
+    heads = np.asarray(heads, np.float32)
+    if heads.shape[2] != len(words):
+        raise ValueError(f"weights are {heads.shape}, but there are {len(words)} words.")
+    n_layers, n_heads, n = heads.shape
+    rows = [
+        N_("layer {layer}, head {head}", layer=i + 1, head=j + 1)
+        for i in range(n_layers)
+        for j in range(n_heads)
+    ]
+    return cells(
+        heads.reshape(-1, n),
+        "share",
+        (0, float(heads.max(initial=1e-6))),
+        trace={"y": rows, "customdata": [with_signs(words)] * len(rows)},
+        says=N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),
+        height=150 + 26 * len(rows),
+        right=44,  # tilted words
+        x={
+            "title": N_("key: word read"),
+            "side": "top",
+            "names": with_signs(words, marked),
+            "tickangle": -40,
+        },
+        y={"title": N_("attention head")},
+    )

@@ -1,1 +1,0 @@
-"""Texts: tokens, embeddings, and what a language model reads and writes."""
