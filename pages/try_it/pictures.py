@@ -237,7 +237,7 @@ def patches(run: Run) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    st.markdown(_(token_roles.conclusion(read, facts["n_tried"])))
+    st.markdown(_(token_roles.conclusion(read, facts["n_tried"], facts["chance"])))
     _table(read, looks)
     st.caption(paragraph("try/probes", **facts))
     if facts["note"]:

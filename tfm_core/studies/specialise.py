@@ -24,7 +24,7 @@ WORDS: Mapping[str, str] = {
     ALIGNED: N_("true source words"),
     **{name: role["label"] for name, role in ROLES.items()},
     SPREAD: N_("evenly spread"),
-    NO_CHOICE: N_("no choice"),
+    NO_CHOICE: N_("only one key"),
     UNCLEAR: N_("no clear role"),
 }
 """Every role, in words."""

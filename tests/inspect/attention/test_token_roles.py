@@ -52,26 +52,27 @@ def test_the_conclusion_follows_the_figures():
         (
             {"cls": [0.1, 0.9], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
             {"cls": 0.1, "mean": 0.2, "patch": 0.7},
-            "knows its own place best",
+            "Its own token tells 70% of the ink",
         ),
         (
             {"cls": [0.1, 0.4], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
             {"cls": 0.1, "mean": 0.2, "patch": 0.7},
-            "A single patch knows more",
+            "A single patch tells more",
         ),
         (
             {"cls": [0.1, 0.64], "mean": [0.8, 0.9], "patch": [0.3, 0.643]},
             {"cls": 0.1, "mean": 0.2, "patch": 0.7},
-            "400 pictures can't tell these apart",
+            "With 400 pictures, this difference may be chance",
         ),
         (
             {"mean": [0.8, 0.9], "patch": [0.3, 0.6]},
             {"mean": 0.8, "patch": 0.7},
-            "does not know its own place",
+            "the mean of the patches 80%",
         ),
     ]:
         read = pd.concat([pd.DataFrame(digit), pd.DataFrame([ink])])
-        said = token_roles.conclusion(read, 400)
+        said = token_roles.conclusion(read, 400, 0.113)
         assert words in said
+        assert "guessing is right in 11.3%" in said
         name = "the CLS token" if "cls" in digit else "the mean of the patches"
-        assert f"After the last layer, {name} identifies the digit" in said
+        assert f"After the last layer, the digit can be read from {name} in" in said

@@ -180,7 +180,7 @@ def even_over_source(
 
 SCORES = Columns(
     step=Column(N_("step (log)"), ",", {"type": "log"}),
-    share=share(N_("share of attention on the truth")),
+    share=share(N_("attention on the true source words")),
     aer=Column("", ".3f"),  # alignment error rate, 0 is perfect
     chance=share(""),  # the share of even attention
 )

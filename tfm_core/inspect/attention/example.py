@@ -65,7 +65,9 @@ class Example:
         """Return the maps of several layers as (L, H, Q, K). Raises ValueError where one lacks."""
         lacking = [name for name in modules if name not in self.attention]
         if lacking:
-            raise StudentError("This snapshot has no attention of {lacking}.", lacking=lacking[0])
+            raise StudentError(
+                "This snapshot has no attention maps of {lacking}.", lacking=lacking[0]
+            )
         return np.stack([self.attention[name] for name in modules])
 
     def may_attend(self, modules: Sequence[str]) -> Bools:
@@ -188,7 +190,7 @@ def nearest(step: int, steps: Sequence[int]) -> int:
 
 
 N_LIKELIEST = 5
-_WRONG_TASK = N_("This run learned sentences; type one.")
+_WRONG_TASK = N_("This run was trained on sentences. Type one.")
 
 
 def look_at_text(run: Run, text: str, *, kinds: tuple[str, ...] | None = None) -> Example:
@@ -199,7 +201,7 @@ def look_at_text(run: Run, text: str, *, kinds: tuple[str, ...] | None = None) -
     words, an empty or too long text, or no checkpoint.
     """
     if not reads_text(run.experiment.task):
-        raise StudentError("This run learned pictures; draw one.")
+        raise StudentError("This run was trained on pictures. Draw one.")
     every = modules_by_kind(run.experiment)
     chosen = tuple(every) if kinds is None else tuple(kind for kind in every if kind in kinds)
     return _read(run, text, chosen)

@@ -303,7 +303,7 @@ def describe(row: Row, *, is_short: bool = False) -> str:
         aligned = float(row["aligned"])
         if is_short:
             return N_("aligns, {share}", share=whole_percent(aligned))
-        words: str = N_("the digit named") if kind == "picture" else N_("true source words")
+        words: str = N_("the named digit") if kind == "picture" else N_("true source words")
         return _share_of(words, aligned)
     if role in ROLES:
         share = float(row[role])
@@ -312,17 +312,17 @@ def describe(row: Row, *, is_short: bool = False) -> str:
             return N_("{words}, {share}", words=words, share=whole_percent(share))
         return _share_of(words, share)
     if role == NO_CHOICE:
-        return N_("no choice")
+        return N_("only one key")
     if role == SPREAD:
         percent = whole_percent(float(row["evenness"]))
         if is_short:
-            return N_("evenly spread, {share}", share=percent)
-        return N_("evenly spread, {share} of the largest entropy", share=percent)
+            return N_("spreads evenly")
+        return N_("spreads its attention evenly ({share} of the maximum entropy)", share=percent)
     if is_short:
         return ""
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(row['entropy'])):.1f}"
-    return N_("no clear role; each row spreads over about {n} keys", n=n_keys)
+    return N_("no clear role: about {n} keys per row", n=n_keys)
 
 
 def in_full(row: Row) -> Sentence:

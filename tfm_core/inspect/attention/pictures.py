@@ -53,7 +53,7 @@ def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) 
     for heads in attention:
         if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
             raise StudentError(
-                "Rollout needs self-attention, (H, T, T), not {shape}.", shape=heads.shape
+                "Rollout needs self-attention of shape (H, T, T), not {shape}.", shape=heads.shape
             )
         mean = np.asarray(heads, np.float64).mean(0)
         step = mean
@@ -176,7 +176,7 @@ def right_since(found: AnswersByStep, answer: int) -> int | None:
     return since
 
 
-_NO_PICTURES = N_("This run learned sentences, not pictures.")
+_NO_PICTURES = N_("This run was trained on sentences, not pictures.")
 MAX_CLASSES = 12
 """The most classes with a bar beside a drawing."""
 

@@ -150,11 +150,14 @@ def about_alignment(shares: Mapping[str, float]) -> Question | None:
     if len(order) < 2 or shares[order[0]] == shares[order[1]]:
         return None
     why = {
-        name: N_("Its share on the true words is {share}.", share=percent(shares[name]))
+        name: N_("It puts {share} of its attention on the true words.", share=percent(shares[name]))
         for name in order
     }
     return choice_question(
-        N_("Whose attention lies most on the true source words?"), order[0], why, why[order[0]]
+        N_("Which model puts the most attention on the true source words?"),
+        order[0],
+        why,
+        why[order[0]],
     )
 
 
@@ -166,12 +169,20 @@ def about_growth(n: int, rnn: float, transformer: float) -> Question:
     """
     answer = f"{rnn:.0f}"
     return choice_question(
-        N_("Sequences {n} times as long: how many times as long is a step of the RNN?", n=n),
+        N_(
+            "When sequences are {n} times as long, how many times as long does a "
+            "step of the RNN take?",
+            n=n,
+        ),
         answer,
         {
-            f"{transformer:.0f}": N_("That is the Transformer: it computes all tokens at once."),
-            "1": N_("Each further token is a further step in sequence."),
-            f"{n * n}": N_("That would be pairs of tokens; the RNN visits each token once."),
+            f"{transformer:.0f}": N_("That is the Transformer, which computes all tokens at once."),
+            "1": N_("Each extra token adds a step."),
+            f"{n * n}": N_("Pairs of tokens grow that fast, but an RNN visits each token once."),
         },
-        N_("It computes token by token; the Transformer took {times:.0f}.", times=transformer),
+        N_(
+            "An RNN computes one token after another. The Transformer took "
+            "{times:.0f} times as long.",
+            times=transformer,
+        ),
     )

@@ -37,22 +37,20 @@ RIDGE = 1e-2
 CLS, MEAN, PATCH, INK = "cls", "mean", "patch", "ink"
 
 
-def conclusion(read: pd.DataFrame, n_tried: int) -> Sentence:
-    """Return what the tokens know, in sentences. read: of ``token_roles``."""
+def conclusion(read: pd.DataFrame, n_tried: int, chance: float) -> Sentence:
+    """Return what the tokens know, in sentences. read: of ``token_roles``; chance: its fact."""
     whole = CLS if CLS in read else MEAN
     *_layers, digit, ink = read.to_dict("records")
     gathers, alone = digit[whole], digit[PATCH]
-    sentences: list[Sentence] = [Paragraph(f"attention/digit-{whole}", whole=gathers, alone=alone)]
+    sentences: list[Sentence] = [
+        Paragraph(f"attention/digit-{whole}", whole=gathers, alone=alone, chance=chance)
+    ]
     if tells_apart(alone, gathers, n_tried):
-        sentences.append(N_("A single patch knows more of the digit."))
+        sentences.append(N_("A single patch tells more about the digit."))
     elif not tells_apart(gathers, alone, n_tried):
-        sentences.append(N_("{n} pictures can't tell these apart.", n=n_tried))
+        sentences.append(N_("With {n} pictures, this difference may be chance.", n=n_tried))
     own, others = max(0.0, ink[PATCH]), max(0.0, ink[whole])
     sentences.append(Paragraph(f"attention/ink-{whole}", own=own, others=others))
-    if ink[PATCH] > ink[whole]:
-        sentences.append(N_("A patch knows its own place best."))
-    else:
-        sentences.append(N_("A patch does not know its own place best."))
     return joined(*sentences)
 
 
@@ -69,8 +67,8 @@ def token_roles(run: Run) -> tuple[pd.DataFrame, tuple[float, ...], dict[str, An
     before the first layer and after each, of a patch the mean over patches; last INK, the share of
     the variance of a patch's ink that is read after the last layer, the mean over patches. Then the
     share of the last layer's attention from CLS to itself and from patches to CLS, if there is
-    CLS; and n_patches, n_fit and n_tried, with a note on pictures outside the run's splits. Raises
-    StudentError for other runs.
+    CLS; and n_patches, n_fit, n_tried and chance, the share of the most frequent digit, with a note
+    on pictures outside the run's splits. Raises StudentError for other runs.
     """
     import pandas as pd
 
@@ -104,6 +102,7 @@ def token_roles(run: Run) -> tuple[pd.DataFrame, tuple[float, ...], dict[str, An
     read.index = [*range(len(read) - 1), INK]
     n_fit, n_tried = map(len, labels)
     facts = {"n_patches": side * side, "n_fit": n_fit, "n_tried": n_tried, "note": note}
+    facts["chance"] = float(np.bincount(labels[1]).max() / n_tried)
     return read, looks, facts
 
 

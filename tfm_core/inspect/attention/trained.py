@@ -290,10 +290,12 @@ def _scaled(run: Run, picture: Picture | None) -> Tensor:
     if task.picture_shape is None:
         raise StudentError(task.without_data)
     if picture is None:
-        raise StudentError("There is no picture; this run reads {shape}.", shape=task.picture_shape)
+        raise StudentError(
+            "This run reads pictures of shape {shape}, but there is none.", shape=task.picture_shape
+        )
     if picture.shape != task.picture_shape:
         raise StudentError(
-            "The picture is {found}; this run reads {shape}.",
+            "The picture has shape {found}, but this run reads {shape}.",
             found=picture.shape,
             shape=task.picture_shape,
         )

@@ -223,7 +223,7 @@ def mask_of(kind: str, n_words: int, n_padding: int = 1) -> Bools:
 
     if kind not in MASKS:
         raise StudentError(
-            "There is no mask {kind!r} here; it must be one of {masks}.",
+            "There is no mask {kind!r}; it must be one of {masks}.",
             kind=kind,
             masks=", ".join(MASKS),
         )
@@ -269,7 +269,7 @@ def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int
     for query, key in pairs:
         if query in targets:
             raise StudentError(
-                "“{word}” can't give all its weight to both “{one}” and “{other}”: choose one.",
+                "“{word}” can't give all its weight to both “{one}” and “{other}”. Choose one.",
                 word=words[query],
                 one=words[targets[query]],
                 other=words[key],
@@ -305,7 +305,7 @@ def learn(
     for query, key in targets.items():
         if not allowed[query, key]:
             raise StudentError(
-                "The mask forbids word {query} to attend to word {key}: choose another pair or "
+                "The mask keeps word {query} from attending to word {key}. Choose another pair or "
                 "mask.",
                 query=query + 1,
                 key=key + 1,

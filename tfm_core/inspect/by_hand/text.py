@@ -33,9 +33,9 @@ def words_of(text: str) -> tuple[str, ...]:
     for word in words:
         if len(word) > MAX_LETTERS:
             raise StudentError(
-                "“{word}…” has {n_word} letters; at most {most_letters}.",
+                "“{word}…” has {n} letters; the limit is {most_letters}.",
                 word=word[:MAX_LETTERS],
-                n_word=len(word),
+                n=len(word),
                 most_letters=MAX_LETTERS,
             )
     return words
@@ -160,7 +160,7 @@ def scaled(attended: Attended, query: int, key: int) -> str:
     """Write out the division by sqrt(D)."""
     before, after = float(attended.products[query, key]), float(attended.scores[query, key])
     if attended.scale == 1.0:
-        return N_("not divided: {value}", value=number(after))
+        return N_("{value} (not divided)", value=number(after))
     width = attended.query.shape[1]
     quotient = f"{number(before)} / √{width}"
     return f"{quotient} = {number(before)} / {attended.scale:.4f} = {number(after)}"
@@ -170,7 +170,7 @@ def softmaxed(attended: Attended, query: int, key: int) -> tuple[str, ...]:
     """Write out the exponentials of a row, their sum, and one weight; one string a line."""
     allowed = attended.allowed[query]
     if not allowed.any():
-        return (N_("The mask forbids the whole row: its weights are zeros, by decision."),)
+        return (N_("The mask forbids the whole row, so this app sets its weights to 0."),)
     row = attended.masked[query][allowed]
     largest = float(row.max())
     exponents = " + ".join(
@@ -180,7 +180,7 @@ def softmaxed(attended: Attended, query: int, key: int) -> tuple[str, ...]:
     total = float(attended.totals[query])
     lines = (_equals(N_("sum"), exponents), f"= {values} = {number(total)}")
     if not allowed[key]:
-        return (*lines, N_("this key is forbidden: its weight is exactly 0"))
+        return (*lines, N_("The mask forbids this key, so its weight is exactly 0."))
     mine, weight = float(attended.exponentials[query, key]), float(attended.weights[query, key])
     return (*lines, _equals(N_("weight"), f"{number(mine)} / {number(total)} = {number(weight)}"))
 
@@ -241,8 +241,8 @@ def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
         Paragraph("by_hand/is-symmetric", first=first, last=last),
         yes if is_alike else no,
         {
-            no: N_("Here Q and K are equal, so both products are."),
-            yes: N_("Only with Q = K: W_Q and W_K give a word two vectors."),
+            no: N_("Here Q and K are equal, so both products are equal."),
+            yes: N_("Only if Q = K. W_Q and W_K give a word two different vectors."),
         },
         Paragraph("by_hand/two-matrices", one=one, other=other),
     )
@@ -271,7 +271,9 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
     size = 3 * d_model**2
     values = {"n_heads": n_heads, "d_model": d_model, "d_model_2": size}
     return number_question(
-        N_("How many numbers has one matrix for Q, K and V of all {n_heads} heads?", **values),
+        N_(
+            "How many numbers does one matrix for Q, K and V of all {n_heads} heads hold?", **values
+        ),
         size,
         N_("3 · {d_model}² = {d_model_2}, for any number of heads.", **values),
         wrong={
@@ -279,7 +281,9 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
             size * n_heads: N_("Heads only cut the same matrix into pieces."),
             3 * d_model: N_("That is the number of columns."),
         },
-        hint=N_("A row per number of a word, a column per number of Q, K and V."),
+        hint=N_(
+            "It has a row for each number of a word and a column for each number of Q, K and V."
+        ),
     )
 
 
@@ -292,8 +296,10 @@ def about_three_maps(head: Attended, words: tuple[str, ...]) -> Question | None:
         N_("W_Q, W_K and W_V read the same X. Why do Q, K and V differ?"),
         N_("Their numbers differ"),
         {
-            N_("Each reads other words"): N_("All three read every word of X."),
-            N_("The softmax makes them differ"): N_("It comes later, and changes none of them."),
+            N_("They read different words"): N_("All three read every word of X."),
+            N_("The softmax makes them differ"): N_(
+                "The softmax comes later and changes none of them."
+            ),
         },
         Paragraph(
             "by_hand/three-maps",
@@ -312,11 +318,11 @@ def about_transposed_keys(head: Attended, words: tuple[str, ...]) -> Question:
     values = {"n": n_words, "d": width, "first": words[0], "second": words[other]}
     right = float(head.products[0, other])
     text = N_("Q and K are both ({n}, {d}). What is Q @ K, without transposing K?", **values)
-    fails, mixed = N_("An error"), N_("Numbers that compare no two words")
+    fails, mixed = N_("An error"), N_("Numbers that don't compare words")
     options: dict[str, str] = {
-        fails: N_("Both are square here, so they multiply."),
+        fails: N_("Both are square here, so the product exists."),
         mixed: N_("Rows of {d} numbers do not fit columns of {n}.", d=width, n=n_words),
-        N_("The same scores"): N_("Scores are products of a query and a key, row with row."),
+        N_("The same scores"): N_("A score multiplies a row of Q by a row of K."),
     }
     if n_words != width:
         because: str = Paragraph("by_hand/transposed-fails", right=right, **values)
@@ -348,10 +354,10 @@ def about_minus_one(attended: MultiHead, words: tuple[str, ...]) -> Question | N
         ),
         wrong={
             d_head: N_("That is the width of one head."),
-            heads.size: N_("That is how many numbers there are in all."),
+            heads.size: N_("That is the count of all numbers."),
             n_heads: N_("That is the number of heads."),
         },
-        hint=N_("All numbers, divided by the rows."),
+        hint=N_("Divide the count of all numbers by the number of rows."),
     )
 
 

@@ -40,13 +40,13 @@ def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
         return None
     first, others = ranked(shares, n)
     if not others:
-        best: Sentence = N_("None is better: {figures}.", figures=_figures(shares, first))
+        best: Sentence = N_("None is clearly better: {figures}.", figures=_figures(shares, first))
     else:
         values = {"best": _figures(shares, first), "others": _figures(shares, others)}
-        best = N_("Best: {best}, against {others}.", **values)
+        best = N_("Best: {best}. The others: {others}.", **values)
     if len(first) == 1:
         return best
-    return joined(best, N_("{n:,} examples can't separate close ones.", n=n))
+    return joined(best, N_("With {n:,} examples, small differences may be chance.", n=n))
 
 
 def best_aligned(
@@ -70,18 +70,14 @@ def best_aligned(
     elif len(first) == 1:
         more = N_("It is also the most accurate.")
     else:
-        more = N_("It is not more accurate than the others.")
+        more = N_("But it is not more accurate than the others.")
     return joined(words, more)
 
 
 def strongest(hits: int, rows: int) -> Sentence:
     """Say how often the strongest cell of a row is a true one."""
-    if hits == rows:
-        return N_("The strongest cell is framed in all {rows:,} rows.", rows=rows)
-    if not hits:
-        return N_("The strongest cell is framed in none of {rows:,} rows.", rows=rows)
     return N_(
-        "The strongest cell is framed in {hits:,} of {rows:,} rows, {share:.0%}.",
+        "The strongest cell is framed in {hits:,} of {rows:,} rows ({share:.0%}).",
         hits=hits,
         rows=rows,
         share=hits / rows,
@@ -145,10 +141,10 @@ def classes_apart(
     words = Paragraph("conclusions/class-cosines", **figures)
     if gaps[1] - gaps[0] > ENOUGH:
         note = N_("The model was never told the classes.")
-        return joined(N_("Words of one class **became alike**."), words, note)
+        return joined(N_("Words of one class **became more similar**."), words, note)
     if gaps[0] - gaps[1] > ENOUGH:
-        return joined(N_("Words of one class became **less** alike."), words)
-    return joined(N_("Words of one class are **no more alike** than before."), words)
+        return joined(N_("Words of one class became **less** similar."), words)
+    return joined(N_("Words of one class are **no more similar** than before."), words)
 
 
 def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:

@@ -81,7 +81,7 @@ class SeedSpread:
             words = N_("No seed has a result yet.")
         elif self.sd is None:
             words = N_(
-                "{mean} with one seed, so its spread is unknown.", mean=measure.format(self.mean)
+                "{mean} with one seed, so the spread is unknown.", mean=measure.format(self.mean)
             )
         else:
             words = N_(
@@ -271,9 +271,9 @@ def sentence(found: Paired, measure: Measure, first: str, second: str) -> Senten
     ends = sorted((-end if found.mean < 0 else end) for end in (found.low, found.high))
     low, high = (measure.gap(end, _width(found)) for end in ends)
     verdict = (
-        N_("That is more than chance between seeds.")
+        N_("The spread between seeds does not explain it.")
         if found.stands_out
-        else N_("Chance between seeds may explain it.")
+        else N_("The spread between seeds may explain it.")
     )
     test = Paragraph("compare/t-test", n=found.n, p=_p(found), low=low, high=high)
     few = [Paragraph("compare/few-pairs", n=found.n)] if found.n <= FEW else []

@@ -413,5 +413,5 @@ def evaluate(run: Run, step: int) -> Asked[Evaluation]:
     key = (str(run.folder), step, weights_mark(run, step))
     known = EVALUATIONS.asked.get(key)
     if (known is None or known.is_void) and EVALUATIONS.n_waiting >= _MAX_WAITING:
-        raise StudentError("The server is busy with other runs; try again in a few seconds.")
+        raise StudentError("The server is busy with other runs. Try again in a few seconds.")
     return EVALUATIONS.ask(key, Evaluation(run, step))

@@ -30,7 +30,7 @@ _TOY = ("english-korean", "masked-words", "span-corruption", "grammar")
 def token_class(token: str, experiment: Experiment) -> str:
     """Return the kind of a token, in a word or two."""
     if token == SPECIALS[EOS]:
-        return N_("the end")
+        return N_("end of text")
     if experiment.task.name in _TOY:
         if token in {*SENTINELS, MASK}:
             return N_("sentinel")
@@ -126,7 +126,7 @@ def _date(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
 def _number(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
     found = [N_("“{word}”", word=word) for word in ("hundred", "thousand") if word in src]
     if "0" in tgt and len(tgt) > 1:
-        found.append(N_("a zero without a word"))
+        found.append(N_("a zero that is not spoken"))
     if set(ONES[10:]) & set(src):
         found.append(N_("ten to nineteen"))
     return tuple(found)

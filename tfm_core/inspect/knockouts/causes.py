@@ -42,13 +42,13 @@ LENS = Columns(
     depth=Column(N_("answer after")),
     value=Column(N_("probability"), ".5f", {"range": [-0.02, 1.04], "tickformat": ".0%"}),
 )
-EFFECTS = Columns(effect=Column(N_("difference of the logits"), "+.5f"))
+EFFECTS = Columns(effect=Column(N_("logit difference"), "+.5f"))
 Pair = tuple[str, str] | tuple[int, int]
 """Two texts, or the numbers of two of the run's pictures: the first input, and the changed one."""
 
 MAX_TOKENS = 64
 """Each token of a text is patched before each layer."""
-_SAME = N_("The model answers both inputs alike; change another word.")
+_SAME = N_("The model gives both inputs the same answer. Change another word.")
 _CANDIDATES = 12
 _MOST_OF_PICTURES = 6e11
 """Products of weights, tokens and runs for one picture: about a minute."""
@@ -151,7 +151,7 @@ def _strongest(parts: list[tuple[Sentence, float]], most: int) -> pd.DataFrame:
     most = min(most, max(1, sum(abs(value) >= _LEAST for _name, value in parts)))
     others = parts[most:]
     if others:
-        words = N_("{n} other parts, in sum", n=len(others))
+        words = N_("{n} other parts together", n=len(others))
         parts[most:] = [(words, sum(value for _, value in others))]
     rows = [(n, name, value, f"{value:+z.2f}") for n, (name, value) in enumerate(parts)]
     return table(rows, part=int, name=object, effect=float, words=str)
@@ -221,7 +221,7 @@ def other_picture(run: Run, index: int) -> int:
         except AnswersAlike:
             continue
         return other
-    raise StudentError("The model answers all pictures alike.")
+    raise StudentError("The model gives all pictures the same answer.")
 
 
 def cost_of(run: Run, text: str | None = None) -> tuple[int, int, int]:
@@ -315,7 +315,7 @@ def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
     tokens, others = tokens_of(task, text), tokens_of(task, changed)
     if len(others) != len(tokens):
         raise StudentError(
-            "The changed input has {n} tokens; it needs {expected}, as the first.",
+            "The changed input has {n} tokens. Like the first, it needs {expected}.",
             n=len(others),
             expected=len(tokens),
         )
@@ -368,7 +368,9 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
         with torch.inference_mode():
             first, second = (int(model(*images)[0].argmax()) for images in (clean, other))
         if first == second:
-            raise AnswersAlike(N_("The model answers both pictures alike; choose another one."))
+            raise AnswersAlike(
+                N_("The model gives both pictures the same answer. Choose another one.")
+            )
         names = experiment.task.class_names
         shown: dict[str, tuple[str, ...]] = {"src": (), "tgt": ()}
         words = str(names[first]), str(names[second])
@@ -440,7 +442,7 @@ def tokens_of(task: TextTask, text: str) -> tuple[str, ...]:
     tokens = task.tokenize(text)
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "The text has {n} tokens; at most {most} are patched.", n=len(tokens), most=MAX_TOKENS
+            "The text has {n} tokens; the limit is {most}.", n=len(tokens), most=MAX_TOKENS
         )
     return tokens
 

@@ -161,13 +161,13 @@ def edited(
     for row in np.flatnonzero(is_changed).tolist():
         for column in np.flatnonzero((filled[row] > 0) & ~allowed[row]).tolist():
             raise StudentError(
-                "The mask hides “{key}” from “{query}”: leave that cell empty.",
+                "The mask hides “{key}” from “{query}”. Leave that cell empty.",
                 key=key[column],
                 query=query[row],
             )
         if (filled[row] < 0).any() or not filled[row].any():
             raise StudentError(
-                "The row of “{query}” needs weights of 0 or more, and one above 0.",
+                "The weights of “{query}” can't be negative, and one must be above 0.",
                 query=query[row],
             )
     sums = np.where(is_changed, filled.sum(1), 1.0)[:, None]

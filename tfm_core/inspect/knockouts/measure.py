@@ -108,13 +108,13 @@ def together(run: Run, off: Sequence[Part], how: Replacement, n: int) -> tuple[f
 def in_words(alone: float, joint: float) -> Sentence:
     """Say whether parts stand in for each other, from the result of ``together``."""
     if max(abs(alone), abs(joint)) < _NOTICED:
-        verdict = N_("These examples need neither.")
+        verdict = N_("These examples need none of them.")
     elif joint > max(_MORE_THAN * alone, alone + _NOTICED):
-        verdict = N_("That is more: each stood in for the other.")
+        verdict = N_("That is more, so each stood in for the other.")
     elif alone > max(_MORE_THAN * joint, joint + _NOTICED):
-        verdict = N_("That is less: they serve one purpose.")
+        verdict = N_("That is less, so they serve the same purpose.")
     else:
-        verdict = N_("That is about equal: each does its own work.")
+        verdict = N_("That is about the same, so each does its own work.")
     return joined(
         Paragraph("knockouts/together", alone=f"{alone:+.3f}", joint=f"{joint:+.3f}"), verdict
     )
@@ -127,7 +127,7 @@ def about_costliest(losses: Mapping[str, float]) -> Question:
         name: N_("Without it, the loss is {loss:.2f}.", loss=loss) for name, loss in losses.items()
     }
     return choice_question(
-        N_("One of these parts is switched off. Without which one is the loss largest?"),
+        N_("Switch off one of these parts. Which one raises the loss most?"),
         most,
         why,
         why[most],

@@ -70,7 +70,7 @@ def patches_of(
     first, seen = _watched(model, clean, answers, "input", "residual", "merged")
     second, _seen = _watched(model, corrupted, answers)
     if first == second:
-        raise StudentError("The model answers both inputs alike; change another word.")
+        raise StudentError("The model gives both inputs the same answer. Change another word.")
     shares = {}
     for point, n in n_heads.items():
         differences = _patched(model, corrupted, answers, point, seen[point], n)

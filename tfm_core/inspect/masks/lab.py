@@ -102,7 +102,7 @@ CONVENTIONS = (  # where, what True means, its shape, and what a float mask is
         "(T, T); (B, T) for padding",
         N_("added to the scores"),
     ),
-    (N_("Hugging Face attention_mask"), N_("1 = may attend"), "(B, K)", N_("made inside")),
+    (N_("Hugging Face attention_mask"), N_("1 = may attend"), "(B, K)", N_("built internally")),
 )
 """What a bool mask means in each place."""
 
@@ -148,8 +148,8 @@ def read_tokens(text: str) -> tuple[str, ...]:
     long = [token for token in tokens if len(token) > MAX_LETTERS]
     if long:
         raise StudentError(
-            "“{token}…” has {n} letters; at most {most_letters}.",
-            token=long[0][:MAX_LETTERS],
+            "“{word}…” has {n} letters; the limit is {most_letters}.",
+            word=long[0][:MAX_LETTERS],
             n=len(long[0]),
             most_letters=MAX_LETTERS,
         )
@@ -202,7 +202,7 @@ def allowed(
         )
     if kind != "cross" and len(query) != len(key):
         raise StudentError(
-            "{label}: queries and keys must be the same tokens.", label=MASKS[kind].label
+            "{label} needs the same tokens as queries and keys.", label=MASKS[kind].label
         )
     if kind == "packed" and len(segments) != len(key):
         raise StudentError(
@@ -288,7 +288,7 @@ def seeded(query: Sequence[str], key: Sequence[str], *, seed: int = 0) -> Projec
     q, k = torch.tensor(embed(query) @ w_query), torch.tensor(embed(key) @ w_key)
     scores = (q @ k.mT / D_HEAD**0.5).float().numpy()
     value = (embed(key) @ w_value).astype(np.float32)
-    return Projected(tuple(query), tuple(key), scores, value, N_("random embeddings, untrained"))
+    return Projected(tuple(query), tuple(key), scores, value, N_("untrained random embeddings"))
 
 
 def snippet(

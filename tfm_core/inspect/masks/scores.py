@@ -106,7 +106,7 @@ def of_run(
     pad = task.src_vocabulary.specials.pad
     if len(words) < len(tokens):
         if pad == NONE:
-            raise StudentError("Its model knows no padding.")
+            raise StudentError("Its model has no padding.")
         tokens = tuple(task.src_vocabulary.token(pad) if t == PAD_TOKEN else t for t in tokens)
     has_source = config.has_source
     _check(words, task.src_vocabulary.tokens)

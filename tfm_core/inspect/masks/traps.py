@@ -40,7 +40,7 @@ def wrong_axis(
     from tfm_core.inspect.masks.lab import flow, toggled
 
     if not is_padding.any() or is_padding.all():
-        raise StudentError("Add padding above: this needs both padding and real tokens.")
+        raise StudentError("Add padding above. This trap needs padding and real tokens.")
     keep = np.array(np.broadcast_to(~is_padding, projected.scores.shape))
 
     masks = {
@@ -68,7 +68,7 @@ def float_mask(projected: Projected, allowed: Bools) -> tuple[Array, Array, floa
     from tfm_core.inspect.masks.lab import flow
 
     if allowed.all():
-        raise StudentError("This mask hides nothing: choose one that does.")
+        raise StudentError("This mask hides nothing. Choose another one.")
     scores, keys = torch.tensor(projected.scores, dtype=torch.float32), torch.eye(len(allowed[0]))
     added = F.scaled_dot_product_attention(
         scores[None], keys[None], keys[None], torch.tensor(allowed).float()[None], scale=1.0
@@ -103,7 +103,7 @@ def precision(scores: Array, allowed: Bools) -> pd.DataFrame:
             try:
                 filled = row.masked_fill(forbidden, value)
             except RuntimeError:  # "value cannot be converted to type c10::Half without overflow"
-                refused = N_("error: {dtype} ends at −65,504", dtype=name)
+                refused = N_("error: the smallest {dtype} is −65,504", dtype=name)
                 rows.append((name, fill, None, np.nan, (), (), refused))
                 continue
             leak = float(filled.softmax(-1)[forbidden].max()) if forbidden.any() else 0.0
@@ -119,10 +119,10 @@ def _verdict(leak: float, blind: Sequence[float], twice: Sequence[float]) -> str
     if leak > 0:
         return N_("leaks: a forbidden key gets weight")
     if any(map(np.isnan, blind)):
-        return N_("works; a fully masked row is NaN")
+        return N_("works, but a fully masked row becomes NaN")
     if any(map(np.isnan, twice)):
-        return N_("works once; two added masks overflow")
-    return N_("works; a fully masked row averages all")
+        return N_("works once, but two added masks overflow")
+    return N_("works, but a fully masked row averages all keys")
 
 
 def blind_row(projected: Projected, query: int) -> dict[str, Array]:

@@ -104,27 +104,27 @@ def _assumed(given: Given, known: Architecture) -> Iterator[Sentence]:
     if "family" not in given.sizes and given.call != "nn.Transformer":
         if not given.call:
             yield N_(
-                "No class is called: the count is that of a usual {family} of these sizes.",
+                "No class is named, so a standard {family} of these sizes is counted.",
                 family=_FAMILIES[known.model.family],
             )
         elif given.call not in _OF_CLASS:
             yield N_(
-                "The class {name} is not known: the count is that of a usual {family}.",
+                "The class {name} is unknown, so a standard {family} is counted.",
                 name=given.call[:40],
                 family=_FAMILIES[known.model.family],
             )
     if given.call == "Encoder":
         yield N_(
-            "The class has no embedding: {n:,} parameters here are those of one.",
+            "Your class has no embedding, but {n:,} of these parameters belong to one.",
             n=getattr(known.shape, "src_vocabulary", 0) * built(known.model).d_model,
         )
     taken = {*known.model.model_dump(), *asdict(known.shape), *_OF_OTHERS}
     if left := [name for name in given.sizes if name not in taken]:
-        yield N_("Not applied: {names}.", names=", ".join(left))
+        yield N_("Not used: {names}.", names=", ".join(left))
     is_sinusoidal = getattr(known.model, "position", "") == "sinusoidal"
     if "max_len" in given.sizes and is_sinusoidal and given.call not in _OF_CLASS:
         yield N_(
-            "Positions are taken for sinusoids, without parameters. If yours are learned, write "
+            "Positions count as sinusoidal, without parameters. If yours are learned, write "
             "position = learned."
         )
 
@@ -173,9 +173,8 @@ def _settings(given: Given) -> tuple[Values, Values]:
         if any(why == CODE for _number, _text, why in given.unread):
             raise StudentError(CODE)
         raise StudentError(
-            "No model was found. Give sizes such as d_model = 512, or a call such as "
-            "Encoder(3, 16, 4, 2). A print or a table of parameters is not read: "
-            "tfm_core.look(model, …) opens the module itself."
+            "No model was found. Give sizes such as d_model = 512 or a call such as "
+            "Encoder(3, 16, 4, 2), or open the module itself: tfm_core.look(model, …)."
         )
     shape: Values = {"scale_embedding": False}
     if given.call == "nn.Transformer":

@@ -48,7 +48,7 @@ _DEFAULTS = re.compile(r"def __init__\(\s*self\s*,?(.*)\)\s*(?:->.*)?:?$")
 _ANNOTATION = re.compile(r":\s*[\w.\[\]| ]+?\s*(?=[=,]|$)")
 _CODE = re.compile(r"(class|def|return|import|from|for|if|while|with|super|self|print|@)\b|@")
 CODE = N_(
-    "This is code. Give the call of its class, such as Encoder(3, 16, 4, 2), or open the module "
+    "This is code. Write a call of its class, such as Encoder(3, 16, 4, 2), or open the module "
     "itself: tfm_core.look(model, …).open()."
 )
 
@@ -57,7 +57,7 @@ def read(text: str) -> Given:
     """Return what a text says. Raises StudentError for one that is too long."""
     if len(text) > MAX_CHARACTERS:
         raise StudentError(
-            "The text has {n:,} characters; up to {most:,} are read.",
+            "The text has {n:,} characters; the limit is {most:,}.",
             n=len(text),
             most=MAX_CHARACTERS,
         )
@@ -107,7 +107,7 @@ def _take_call(name: str, inside: str, given: Given) -> str:
     if len(plain) > len(names):
         if not names:
             return N_("Name the numbers of “{layer}”: d_model = …", layer=name[:40])
-        return N_("“{layer}” has at most {n} numbers without a name.", layer=name, n=len(names))
+        return N_("“{layer}” takes at most {n} numbers without a name.", layer=name, n=len(names))
     given.call = given.call or name
     for size, value in zip(names, plain, strict=False):
         given.sizes[size] = _value(value, given)
@@ -119,7 +119,7 @@ def _take_pairs(line: str, given: Given) -> str:
     if _canonical(line.partition("=")[0].strip()) == "":
         return ""  # such as the shape of a picture, whatever it is
     if not found or "(" in line:
-        return N_("Neither a size nor a call with sizes.")
+        return N_("This is neither a size nor a call with sizes.")
     unknown = []
     for name, _quote, value in found:
         ours = _canonical(name)

@@ -37,7 +37,7 @@ def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
     if config.picture_shape:
-        return N_("Pictures have one size, so no longer input exists.")
+        return N_("All pictures have the same size, so none is longer.")
     if config.facts.answer == "text":
         return N_("A language model has no source that could be longer.")
     if not isinstance(config, TextTaskConfig) or _longer(config) is None:

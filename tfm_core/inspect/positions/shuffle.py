@@ -88,9 +88,9 @@ def of_run(
 
     config = run.experiment.task
     if config.picture_shape is not None:
-        raise StudentError("The current run reads pictures: no words to shuffle.")
+        raise StudentError("This run reads pictures, so it has no words to shuffle.")
     if not config.has_source:
-        raise StudentError("The current run is a language model: no source to shuffle.")
+        raise StudentError("This run is a language model, so it has no source to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = model_of_step(run, step)

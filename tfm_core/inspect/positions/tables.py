@@ -99,12 +99,16 @@ def verdict(beside: float, below: float, apart: float) -> str:
     """Return what a ``nearness`` says, in a sentence."""
     row, column = beside - apart, below - apart
     if min(row, column) > _PLAIN:
-        return N_("Neighbours are more alike than others.")
+        return N_("Neighbours are more similar than other pairs.")
     if row > _PLAIN:
-        return N_("Neighbours in a row are more alike than others, those in a column are not.")
+        return N_(
+            "Neighbours in a row are more similar than other pairs, but not those in a column."
+        )
     if column > _PLAIN:
-        return N_("Neighbours in a column are more alike than others, those in a row are not.")
-    return N_("Neighbours are hardly more alike than others.")
+        return N_(
+            "Neighbours in a column are more similar than other pairs, but not those in a row."
+        )
+    return N_("Neighbours are hardly more similar than other pairs.")
 
 
 def nearness(like: Array, side: int | None = None) -> tuple[float, float, float]:
@@ -271,7 +275,7 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
         if POSITIONS[position].has_table:
             raise StudentError("Step {step:,} has no saved positions.", step=snapshot.step)
         raise StudentError(
-            "This model's positions are {position}: training does not change them.",
+            "Training does not change the {position} positions of this model.",
             position=position,
         )
     return tiles(table, side, has_cls=experiment.has_cls)

@@ -192,7 +192,8 @@ def _aligning(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
         if not shares or np.isnan(shares).any():
             continue
         layer = _named(experiment, module)
-        least = max(LEARNED, 2 * measured.heads[module][0]["even aligned"])
+        first = measured.heads[module][0]
+        least, n = max(LEARNED, 2 * first["even aligned"]), first["n_examples"]
         align = [head for head, share in enumerate(shares) if share >= least]
         sentence: Sentence
         if len(align) == 1:
@@ -200,14 +201,16 @@ def _aligning(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
                 "moments/head-aligns",
                 head=_named(experiment, module, align[0]),
                 share=percent(shares[align[0]]),
+                n=n,
             )
             yield _Event(1, frozenset({(module, align[0])}), sentence)
         elif align:
             sentence = Paragraph(
                 "moments/several-heads-align",
                 layer=layer,
-                n=len(align),
+                n_aligned=len(align),
                 n_heads=len(shares),
+                n=n,
                 least=percent(min(shares[head] for head in align)),
                 most=percent(max(shares)),
             )
@@ -221,6 +224,7 @@ def _aligning(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
                 most=percent(shares[high]),
                 low=low + 1,
                 few=percent(shares[low]),
+                n=n,
             )
             yield _Event(6, frozenset({("different", module)}), sentence)
 
@@ -233,10 +237,12 @@ def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
             role = heads.leading_role(row)
             if role is not None and (share := float(row[role])) >= PLAIN:
                 sentence: Sentence = N_(
-                    "{head} now puts {share} of its attention here: {role}.",
+                    "{head} now puts {share} of its attention on one role: {role} "
+                    "(mean of {n} examples).",
                     head=_named(experiment, module, head),
                     share=percent(share),
                     role=role_words(role, kind),
+                    n=row["n_examples"],
                 )
                 yield _Event(7, frozenset({(kind, role)}), sentence)
     for module, shares in measured.ink.items():
@@ -247,6 +253,7 @@ def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
                     head=_named(experiment, module, head),
                     share=percent(share),
                     even=percent(measured.even_ink),
+                    n=measured.heads[module][head]["n_examples"],
                 )
                 yield _Event(5, frozenset({"ink"}), sentence)
 
@@ -258,7 +265,7 @@ def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
         item = probe.items[right[0]]
         name = str(item["label"]) if "label" in item else item.get("src_text") or item["tgt_text"]
         name = name.removesuffix(".")
-        sentence = N_("The first of the {n} examples is right: “{name}”.", n=n, name=name)
+        sentence = N_("The model gets its first of {n} examples right: “{name}”.", n=n, name=name)
         yield _Event(3, frozenset({"right"}), sentence)
     elif len(right) == n:
         sentence = N_("All {n} examples are right.", n=n)
@@ -305,12 +312,12 @@ def _of_curves(curves: Curves, before: int, step: int) -> Iterator[_Event]:
         )
         yield from _reached({"way": (way, learned)}, (0.5, 0.9))
         return
-    words = N_("Validation accuracy: {share}.", share=percent(accuracy))
+    words = N_("Validation accuracy is {share}.", share=percent(accuracy))
     reached = {
         "right": (accuracy, _with_since(words, measured["step"], measured["accuracy"], step))
     }
     if whole is not None:
-        words = N_("Validation sequence accuracy: {share}.", share=percent(whole))
+        words = N_("Validation sequence accuracy is {share}.", share=percent(whole))
         since = _with_since(words, measured["step"], measured["sequence_accuracy"], step)
         reached["whole"] = whole, since
     yield from _reached(reached, (0.5, 0.9, 0.99))

@@ -23,10 +23,8 @@ MIN_ACCURACY_GAP = 0.005
 """How far above training's its accuracy has to be instead."""
 LAG = 0.1
 """Share of the gap from which a mean that lags is named as a cause."""
-_BY_CHANCE = N_("No setting explains it: the validation examples may be easier by chance.")
-_UNKNOWN = N_(
-    "Dropout or augmentation may be the cause: the settings of your program are not recorded."
-)
+_BY_CHANCE = N_("No setting explains it. The validation examples may be easier by chance.")
+_UNKNOWN = N_("Your program may use dropout or augmentation; its settings are not recorded.")
 _CHANGES = ("shift", "rotation", "scale", "slant")  # random changes of training pictures
 
 
@@ -65,7 +63,7 @@ def better_validation(
     causes = list(_of_settings(experiment, curves, (first, last), falls=gap > 0))
     if lag > 0 and not lag <= LAG * gap:
         causes.append(
-            N_("The training line is a mean of the last {n} batches, so it lags.", n=window)
+            N_("The training line lags because it averages the last {n} batches.", n=window)
         )
     return first, last, joined(*(causes or [_BY_CHANCE]))
 
@@ -83,10 +81,10 @@ def _of_settings(
     if any(getattr(experiment.task, name, 0.0) for name in _CHANGES):
         yield N_("Augmentation makes training pictures harder.")
     if noise := getattr(experiment.task, "label_noise", 0.0):
-        yield N_("Label noise: {share:.0%} of the training labels are wrong.", share=noise)
+        yield N_("{share:.0%} of the training labels are wrong (label noise).", share=noise)
     smoothing = training.label_smoothing
     if falls and _highest(smoothing, "training.label_smoothing", curves, between):
-        yield N_("Label smoothing is in the training loss only.")
+        yield N_("Only the training loss includes label smoothing.")
 
 
 def _highest(first_value: float, setting: str, curves: Curves, between: tuple[int, int]) -> float:

@@ -142,7 +142,7 @@ def measure(
     name: str, experiment: Experiment, device: str, say: Emit, *, count: int = ROUNDS
 ) -> None:
     """Check and time a comparison of the registry; tell ``say`` everything."""
-    say("progress", done=0, total=0, words=N_("Starting: loading PyTorch"))
+    say("progress", done=0, total=0, words=N_("Loading PyTorch"))
     import torch
 
     from tfm_core.inspect.speed.bench import Bench
@@ -154,7 +154,7 @@ def measure(
     say("progress", done=0, total=0, words=N_("Building the model and its data"))
     bench = Bench.of(experiment, device)
     clock = clock_of(device)
-    say("progress", done=0, total=0, words=N_("Checking that all sides agree"))
+    say("progress", done=0, total=0, words=N_("Checking that all ways give the same numbers"))
     for case in cases_of(name, bench):
         say("case", **case.message())
         where = "" if case.x is None else f", {comparison.x_title.partition(' (')[0]} {case.x:,.0f}"

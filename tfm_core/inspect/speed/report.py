@@ -32,8 +32,8 @@ LENGTHS = (8, 16, 32, 64, 128)
 BATCH = 16
 SPREADS = Columns(
     median=Column(form=".4g"),
-    low=Column(N_("lowest round"), ".4g"),
-    high=Column(N_("highest round"), ".4g"),
+    low=Column(N_("fastest round"), ".4g"),
+    high=Column(N_("slowest round"), ".4g"),
     size=Column(N_("saved for backward (MiB)"), ".3f"),
     bytes=Column(N_("bytes"), ","),
 )
@@ -67,7 +67,7 @@ class BenchmarkComparison:
     def why_not(self, experiment: Experiment) -> str | None:
         """Return why it makes no sense for an experiment; None where it does."""
         if self.needs_blocks and not experiment.model.has_blocks:
-            return N_("This needs Transformer blocks; choose a Transformer.")
+            return N_("This comparison needs a Transformer. Choose one.")
         return None
 
 

@@ -144,7 +144,7 @@ class BenchmarkProcess:
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
         last = lines[-1][:200] if lines else N_("no output")
-        return N_("The measurement ended early ({error}); try again.", error=last)
+        return N_("The measurement ended early ({error}). Try again.", error=last)
 
     def _guard(self) -> None:
         while self.is_running:
@@ -152,7 +152,7 @@ class BenchmarkProcess:
             if now - self.begun > self._limit:
                 self.stop(
                     N_(
-                        "Stopped at the limit of {limit:.0f} seconds; try a smaller model.",
+                        "Stopped at the limit of {limit:.0f} seconds. Try a smaller model.",
                         limit=self._limit,
                     )
                 )
@@ -171,9 +171,8 @@ def begin(name: str, experiment: Experiment, device: str) -> BenchmarkProcess:
     with _beginning:
         for running in filter(lambda one: one.is_running, _current):
             raise Busy(
-                "Another measurement runs on this server (“{label}”, for {seconds:.0f} s so "
-                "far); two at once would disturb each other, so yours begins when that one "
-                "is done.",
+                "Another measurement (“{label}”) has run on this server for {seconds:.0f} s. "
+                "Yours starts when it is done.",
                 label=COMPARISONS[running.name].label,
                 seconds=running.seconds,
             )

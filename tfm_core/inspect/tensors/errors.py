@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Inputs = tuple["Tensor", ...]
 Facts = dict[str, Any]
 """What a sentence says of the inputs: shape, dim and dtype of x; with _2 behind them, of b."""
-_NO_PICTURE = N_("A picture is (Y, X, C) or (Y, X); x is {shape}.")
-_NO_TRIANGLE = N_("A triangle needs rows and columns; x has {dim} axis, {shape}.")
-UNKNOWN = N_("PyTorch rejects these tensors; its error is above.")
+_NO_PICTURE = N_("A picture is (Y, X, C) or (Y, X), but x is {shape}.")
+_NO_TRIANGLE = N_("A triangle needs rows and columns, but x {shape} has {dim} axis.")
+UNKNOWN = N_("PyTorch rejects these tensors. Its error is above.")
 
 
 def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
@@ -43,7 +43,9 @@ def _axis(name: str, inputs: Inputs, values: Values) -> str:
     dims += list(values.get("dims", ()))
     wrong = next((dim for dim in dims if not -n <= dim < n), dims[0])
     said = {"wrong": wrong, "n": n, "n_2": n - 1, "value": -n}
-    return N_("There is no axis {wrong}: {n} axes are 0 to {n_2}, or -1 to {value}.", **said)
+    return N_(
+        "There is no axis {wrong}: {n} axes are numbered 0 to {n_2}, or -1 to {value}.", **said
+    )
 
 
 def _view(inputs: Inputs, values: Values, facts: Facts) -> str | None:
@@ -57,9 +59,11 @@ def _count(inputs: Inputs, values: Values, _facts: Facts) -> str | None:
     """Explain sizes that do not hold as many elements as there are."""
     count, sizes = inputs[0].numel(), values["sizes"]
     if any(size < -1 for size in sizes):
-        return N_("A size cannot be {sizes}; only -1 is allowed (inferred).", sizes=min(sizes))
+        return N_(
+            "A size cannot be {sizes}. The only negative size is -1 (inferred).", sizes=min(sizes)
+        )
     if sizes.count(-1) > 1:
-        return N_("-1 (inferred) works for one size, not {count}.", count=sizes.count(-1))
+        return N_("Only one size can be -1 (inferred), not {count}.", count=sizes.count(-1))
     known = math.prod(size for size in sizes if size != -1)
     if -1 in sizes and (known == 0 or count % known):
         return Paragraph("tensors/no-divisor", x=count, known=known)
@@ -81,7 +85,7 @@ def _expand(inputs: Inputs, values: Values, facts: Facts) -> str:
         return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
-        return N_("-1 keeps a size, which a new axis has not.")
+        return N_("-1 keeps a size, but a new axis has none to keep.")
     for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
             return Paragraph("tensors/expand-size", dim=dim, old=old, new=new)
@@ -91,7 +95,7 @@ def _expand(inputs: Inputs, values: Values, facts: Facts) -> str:
 def _join(inputs: Inputs, dim: int, facts: Facts) -> str | None:
     a, b = inputs
     if a.dim() != b.dim():
-        return N_("x has {dim} axes and b has {dim_2}: {name} needs the same number.", **facts)
+        return N_("x has {dim} axes and b has {dim_2}, but {name} needs the same number.", **facts)
     axis = dim % a.dim()
     for at, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
         if at != axis and one != other:
@@ -114,19 +118,21 @@ def _mm(inputs: Inputs, values: Values, facts: Facts) -> str:
     a, b = inputs
     if a.dim() == b.dim() == 2:
         return _matmul(inputs, values, facts)
-    words = N_("mm takes two matrices; x has {dim} axes and b has {dim_2}.", **facts)
+    words = N_("mm takes two matrices, but x has {dim} axes and b has {dim_2}.", **facts)
     try:
         made = tupled(tuple((a @ b).shape))
     except RuntimeError:
         return words
     facts = {**facts, "made": made}
-    more = N_("@ (matmul) takes leading axes as a batch: {shape} @ {shape_2} is {made}.", **facts)
+    more = N_(
+        "@ (matmul) treats leading axes as a batch: {shape} @ {shape_2} gives {made}.", **facts
+    )
     return joined(words, more)
 
 
 def _types(facts: Facts) -> str:
     return N_(
-        "x holds {dtype}, b holds {dtype_2}: a product needs one type. Use x.float().", **facts
+        "x holds {dtype} and b {dtype_2}, but a product needs one type. Use x.float().", **facts
     )
 
 
@@ -154,7 +160,7 @@ def _masked(inputs: Inputs, values: Values, facts: Facts) -> str:
         return Paragraph("tensors/mask-sizes", back=back, size=size, own=own, **facts)
     if inputs[0].is_floating_point():
         return N_("The mask {mask} does not fit x {shape}.", **facts)
-    return N_("x holds {dtype}, which has no {value}: use x.float() or a whole number.", **facts)
+    return N_("x holds {dtype}, which has no {value}. Use x.float() or a whole number.", **facts)
 
 
 def _einsum(inputs: Inputs, values: Values, facts: Facts) -> str | None:
@@ -175,7 +181,7 @@ def _einsum(inputs: Inputs, values: Values, facts: Facts) -> str | None:
         if letter not in sizes:
             return N_("The output has {letter}, which no input has.", letter=letter)
         if out.count(letter) > 1:
-            return N_("The output has {letter} twice; use each letter once.", letter=letter)
+            return N_("The output has {letter} twice. Use each letter once.", letter=letter)
     is_of_one_type = len({x.dtype for x in inputs[: len(parts)]}) == 1
     return None if is_of_one_type else _types(facts)
 
@@ -183,23 +189,25 @@ def _einsum(inputs: Inputs, values: Values, facts: Facts) -> str | None:
 def _decimals(inputs: Inputs, _values: Values, facts: Facts) -> str | None:
     if inputs[0].dtype.is_floating_point:
         return None
-    return N_("x holds {dtype}, but decimals are needed: use x.float().", **facts)
+    return N_("x holds {dtype}, but decimals are needed. Use x.float().", **facts)
 
 
 def _assert(_inputs: Inputs, values: Values, facts: Facts) -> str:
     facts = {**facts, "sizes": tupled(values["sizes"])}
-    return N_("x is {shape}, not {sizes}: better here than as a wrong result later.", **facts)
+    return N_(
+        "x is {shape}, not {sizes}. An error here is better than a wrong result later.", **facts
+    )
 
 
 def _arange(_inputs: Inputs, values: Values, _facts: Facts) -> str:
     if values["step"] == 0:
         return N_("With a step of 0 the end is never reached.")
-    return N_("Steps of {step} never get from {start} to {end}: change the sign.", **values)
+    return N_("Steps of {step} never get from {start} to {end}. Change the sign.", **values)
 
 
 def _random(_inputs: Inputs, values: Values, _facts: Facts) -> str:
     if "low" in values and values["low"] >= values["high"]:
-        return N_("Nothing lies from {low} to before {high}: make high larger.", **values)
+        return N_("No whole number lies from {low} up to {high}. Make high larger.", **values)
     return N_("The seed {seed} is below 0 or too large.", seed=values["seed"])
 
 

@@ -137,7 +137,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
         if not _INT.fullmatch(part):
             raise StudentError("{what}: “{part}” is not a whole number, such as 2.", **values)
         if len(part) > _MAX_DIGITS:
-            raise StudentError("{what}: “{part}” is too long; at most {largest}.", **values)
+            raise StudentError("{what}: “{part}” is too long. The limit is {largest}.", **values)
     numbers = tuple(int(part) for part in parts)
     if len(numbers) > _MAX_INTS:
         raise StudentError(
@@ -149,7 +149,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     for number in numbers:
         if abs(number) > _LARGEST:
             values = {"what": what, "number": number, "largest": _LARGEST}
-            raise StudentError("{what}: {number} is too large; at most {largest}.", **values)
+            raise StudentError("{what}: {number} is too large. The limit is {largest}.", **values)
     return numbers
 
 
@@ -170,10 +170,10 @@ def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
         raise StudentError("{what}: type 1 to {most_axes} axes, not {n}.", **values)
     if min(shape) < 1:
         values = {"what": what, "shape": min(shape)}
-        raise StudentError("{what}: an axis of {shape} is too small; at least 1.", **values)
+        raise StudentError("{what}: an axis needs at least 1 element, not {shape}.", **values)
     if math.prod(shape) > MAX_ELEMENTS:
         raise StudentError(
-            "{what}: {product} = {n} elements are too many; at most {most_elements}.",
+            "{what}: {product} = {n} elements are too many. The limit is {most_elements}.",
             what=what,
             product=" × ".join(map(str, shape)),
             n=math.prod(shape),

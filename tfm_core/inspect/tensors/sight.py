@@ -213,11 +213,11 @@ def _inputs(
 def _prepared(tensor: Tensor, how: str) -> Tensor:
     if how == "transposed":
         if tensor.dim() < 2:
-            raise StudentError("A vector has one axis: nothing to transpose.")
+            raise StudentError("A vector has one axis, so there is nothing to transpose.")
         return tensor.transpose(-2, -1)
     if how == "without its first":
         if tensor.size(0) < 2:
-            raise StudentError("The first axis has size 1: nothing would be left.")
+            raise StudentError("The first axis has size 1, so nothing would be left.")
         return tensor[1:]
     return tensor[..., ::2] if how == "every other" else tensor
 
@@ -297,7 +297,7 @@ def note(seen: OperationResult) -> str:
         return ""
     x = seen.before[0]
     if name == "squeeze" and after.shape == x.shape:
-        return N_("Nothing happened: the axis is larger than 1.")
+        return N_("Nothing happened, because the axis is larger than 1.")
     if name in {"reshape", "contiguous", "to"}:
         return _copied(seen, after)
     if name == "expand" and len(after.storage) < after.values.size:
@@ -306,10 +306,10 @@ def note(seen: OperationResult) -> str:
         return _stretch(seen, after.shape)
     if name == "argmax":
         return N_(
-            "Indices ({dtype}): no gradient passes, so a loss takes the scores.", dtype=after.dtype
+            "Indices ({dtype}) pass no gradient, so a loss uses the scores.", dtype=after.dtype
         )
     if name == "ToTensor" and (x.values != x.values.astype("uint8")).any():
-        return N_("Pixels are whole numbers from 0 to 255: x.byte() changed others.")
+        return N_("Pixels are whole numbers from 0 to 255, so x.byte() changed the others.")
     if name == "mm":
         return N_("The same as x @ b, but mm takes only matrices.")
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
@@ -321,12 +321,20 @@ def _copied(seen: OperationResult, after: TensorView) -> str:
     """Say whether an operation that copies only where it must has copied."""
     x, shares, name = seen.before[0], seen.shares[0], seen.operation.name
     if name == "reshape":
-        copied = N_("Here reshape copies: x is not in row-major order.")
-        return N_("Here reshape is a view: no copy.") if shares else copied
+        copied = N_("Here reshape copies, because x is not in row-major order.")
+        return N_("Here reshape returns a view, without a copy.") if shares else copied
     if name == "contiguous":
-        return N_("x was contiguous: no copy.") if shares else N_("x was not contiguous: a copy.")
+        return (
+            N_("x was contiguous, so nothing was copied.")
+            if shares
+            else N_("x was not contiguous, so it was copied.")
+        )
     if shares:
-        return N_("x was {dtype} on {device} already: no copy.", dtype=x.dtype, device=x.device)
+        return N_(
+            "x was already {dtype} on {device}, so nothing was copied.",
+            dtype=x.dtype,
+            device=x.device,
+        )
     changed = int((x.values.astype(float) != after.values.astype(float)).sum())
     values = {"device": after.device, "n": changed, "size": x.values.size}
     return N_("A copy on {device}: {n} of {size} numbers changed.", **values)
@@ -336,7 +344,7 @@ def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
     """Say how each input of a broadcast is read, and where both were stretched."""
     stretched = [one for one in seen.before if one.shape != made]
     if not stretched:
-        return N_("Both have the shape of y: nothing is broadcast.")
+        return N_("Both have the shape of y, so nothing is broadcast.")
     shapes = [tupled(one.shape) for one in stretched]
     facts = {"name": stretched[0].name, "shape": shapes[0], "made": tupled(made)}
     if len(stretched) == 2:
@@ -382,8 +390,8 @@ def numpy_facts() -> list[tuple[str, str, str]]:
         ("torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", N_("one memory, two names")),
         ("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", N_("a copy")),
         ("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", N_("one memory again")),
-        ("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy counts in 64 bits")),
-        ("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch in 32")),
+        ("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy uses 64 bits")),
+        ("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch uses 32 bits")),
         ("np.zeros((2, 3), np.float32).strides", str(grid.strides), N_("in bytes")),
         ("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), N_("in elements")),
     ]
@@ -401,7 +409,7 @@ def about_strides(y: TensorView) -> Question | None:
     answer = tupled(tuple(swapped.stride()))
     wrong = {
         tupled(dense): N_("That needs a copy in the new order; transpose moves nothing."),
-        tupled(tuple(y.strides)): N_("Those are y's own: two axes change places."),
+        tupled(tuple(y.strides)): N_("Those are y's own strides, before two axes change places."),
         tupled(tuple(swapped.shape)): N_("That is the new shape."),
     }
     if not set(wrong) - {answer}:
@@ -427,8 +435,8 @@ def about_view(y: TensorView) -> Question | None:
         answer = no
         because = N_("No single stride reads it in order. `reshape` would copy.")
     wrong: dict[str, str] = {
-        yes: N_("One row needs one stride, and here the next number is not at a fixed step."),
-        no: N_("An axis of size 1 or memory in the right order leaves one stride."),
+        yes: N_("One row needs one stride, but here the steps between numbers differ."),
+        no: N_("Here one stride is enough: an axis has size 1, or the memory is in order."),
     }
     return choice_question(N_("Does `y.transpose(0, -1).view(-1)` work?"), answer, wrong, because)
 

@@ -81,13 +81,13 @@ def aspects(language: Experiment, vision: Experiment) -> list[tuple[str, str, st
         (
             N_("neighbours"),
             N_("One before, one after."),
-            N_("Four, but the patch sequence has one axis."),
+            N_("Four, but the sequence of patches has one axis."),
         ),
         (
             N_("length"),
             N_("Lengths vary: <pad> fills the batch, and a mask hides it."),
             N_(
-                "Always {n} tokens: no padding and no mask.",
+                "Always {n} tokens, without padding or mask.",
                 n=n_patches + POOLINGS[vit.pooling].has_cls,
             ),
         ),
@@ -117,7 +117,7 @@ def _counted(parameters: ParameterTable, part: str) -> Sentence:
 def _positions(model: ModelConfig, parameters: ParameterTable) -> Sentence:
     """Say which kind of positions there is, and what it costs."""
     if not model.has_blocks:
-        return N_("None: it reads in order.")
+        return N_("None, because it reads in order.")
     kind = POSITIONS[built(model).position]
     n = sum(row.n_parameters for row in parameters.rows if "positions" in row.module)
     if n:

@@ -103,7 +103,7 @@ def fill(run: Run, tokens: tuple[str, ...]) -> tuple[int, tuple[Blank, ...]]:
 
     task = _task(run)
     if MASK not in tokens:
-        raise StudentError("No word is hidden: select one or write ___ for it.")
+        raise StudentError("No word is hidden. Select one or write ___ in its place.")
     data = data_as(data_of(run.experiment), TextData)
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)
@@ -124,7 +124,7 @@ def _task(run: Run) -> MaskedWordsTask:
     from tfm_core.data.tasks import text_task
 
     if not fills_blanks(run.experiment):
-        raise StudentError("This run did not learn to guess hidden words.")
+        raise StudentError("This run was not trained to guess hidden words.")
     task = text_task(run.experiment.task)
     assert isinstance(task, MaskedWordsTask)
     return task

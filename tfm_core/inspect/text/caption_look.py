@@ -42,7 +42,7 @@ def scores(look: CaptionReading, layer: int, head: int = MEAN) -> pd.DataFrame:
 
 
 N_LIKELY = 4
-_NO_CAPTIONER = N_("This run does not describe pictures; choose one that does.")
+_NO_CAPTIONER = N_("This run does not describe pictures. Choose one that does.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +95,7 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
         place = piece.placed
         if min(place.left, place.top) < 0 or max(place.right, place.bottom) > CANVAS:
             raise StudentError(
-                "Digit {i} lies outside the {canvas} × {canvas} picture; move it inside.",
+                "Digit {i} lies outside the {canvas} × {canvas} picture. Move it inside.",
                 i=i + 1,
                 canvas=CANVAS,
             )
@@ -131,7 +131,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece], step: int | None = None) ->
     patch_size = run.experiment.model_as(CaptionerConfig).patch_size
     if len(pieces) != config.n_digits:
         raise StudentError(
-            "This model learned pictures of {n_digits}; this one has {n_pieces}.",
+            "This model was trained on pictures of {n_digits} digits; this one has {n_pieces}.",
             n_digits=config.n_digits,
             n_pieces=len(pieces),
         )

@@ -93,7 +93,7 @@ def can_show(run: Run) -> str | None:
     if run.problem is not None:
         return run.problem
     if not run.experiment.task.has_source:
-        return N_("This run learned pictures, so it has no word table.")
+        return N_("This run was trained on pictures, so it has no word embeddings.")
     if not run.has_checkpoint:
         return no_checkpoint(run)
     return None

@@ -31,14 +31,14 @@ def about_compound(word: str, tokens: Sequence[Token]) -> Question:
     """Ask into how many tokens a new word is cut, as ``tokens`` are."""
     pieces = " · ".join(token.shown for token in tokens)
     return number_question(
-        N_("Cut like this, how many tokens is the new word “{word}”?", word=word),
+        N_("Into how many tokens is the new word “{word}” cut?", word=word),
         len(tokens),
         N_("It becomes {pieces}.", pieces=pieces),
         wrong={
-            1: N_("It would have to be a token of the vocabulary itself."),
+            1: N_("For that, the whole word would have to be in the vocabulary."),
             2: N_("Its two halves were words of the text, but the cut doesn't know that."),
-            len(word): N_("That many characters: here pieces are longer."),
-            len(word.encode()): N_("That many bytes: here pieces are longer."),
+            len(word): N_("That is the number of characters, but here pieces are longer."),
+            len(word.encode()): N_("That is the number of bytes, but here pieces are longer."),
         },
         hint=N_("Look at how the two words inside it are cut above."),
     )
@@ -55,10 +55,10 @@ def about_padding(made: PaddedBatch) -> Question:
         after,
         N_("Each of the {n} rows grows by 2: {before} + 2 · {n}.", n=n, before=before),
         wrong={
-            before: N_("The rectangle grows: every row is as long as the longest."),
-            before + 2: N_("Not one row grows by 2, but all {n}.", n=n),
+            before: N_("The rectangle grows, because every row is as long as the longest."),
+            before + 2: N_("All {n} rows grow by 2, not just one.", n=n),
             before + 2 * (n + 1): N_("The new sentence fills its own row."),
-            longer * n: N_("That is all cells of the old rows, not their padding."),
+            longer * n: N_("Those are all cells of the old rows, not only their padding."),
         },
         hint=N_("Count the cells without a token that each row gets."),
     )
@@ -92,24 +92,30 @@ def about_gap(blank: Blank) -> Question | None:
     if len(best) < 2 or blank.model[best[0]] == blank.model[best[1]]:
         return None
     why = {
-        word: N_("The model gives “{word}” {share}.", word=word, share=percent(blank.model[word]))
+        word: N_(
+            "The model gives “{word}” a probability of {share}.",
+            word=word,
+            share=percent(blank.model[word]),
+        )
         for word in best
     }
-    return choice_question(N_("Which word is likeliest for the model?"), best[0], why, why[best[0]])
+    return choice_question(
+        N_("Which word does the model find most likely?"), best[0], why, why[best[0]]
+    )
 
 
 def about_order(read: pd.DataFrame, backwards: pd.DataFrame) -> Question:
     """Ask how well the model predicts the same text read backwards; both of ``surprisals``."""
     one, other = (float(np.exp(table["nats"].mean())) for table in (read, backwards))
     better, same, worse = (
-        N_("Better: its perplexity falls"),
+        N_("Better, with a lower perplexity"),
         N_("About as well"),
-        N_("Worse: its perplexity rises"),
+        N_("Worse, with a higher perplexity"),
     )
     answer = worse if other > ALIKE * one else better if one > ALIKE * other else same
     figures = N_("Perplexity {one:.2f} forwards, {other:.2f} backwards.", one=one, other=other)
     return choice_question(
-        N_("The same tokens, last one first: how well does the model predict them?"),
+        N_("How well does the model predict the same tokens in reverse order?"),
         answer,
         {
             better: N_("It never saw texts backwards, so no token gets easier."),
@@ -130,11 +136,16 @@ def about_temperature(now: pd.DataFrame, hotter: pd.DataFrame) -> Question:
         N_("At temperature 2, what happens to the probability of “{token}”?", token=token),
         answer,
         {
-            rises: N_("Dividing logits by 2 brings them closer together: the best one loses."),
-            same: N_("Temperature divides the logits before the softmax: shares change."),
-            falls: N_("Here nothing else can be drawn."),
+            rises: N_(
+                "Dividing the logits by 2 brings them closer together, so the "
+                "likeliest token loses."
+            ),
+            same: N_(
+                "Temperature divides the logits before the softmax, so the probabilities change."
+            ),
+            falls: N_("Here no other token can be drawn."),
         },
-        N_("From {one} to {other}.", one=percent(one), other=percent(other)),
+        N_("It goes from {one} to {other}.", one=percent(one), other=percent(other)),
     )
 
 
@@ -143,15 +154,15 @@ def about_swap(now: CaptionReading, swapped: CaptionReading) -> Question | None:
     answer = swapped.example.answer_text
     now_text, truth = now.example.answer_text, swapped.example.item["tgt_text"]
     wrong = {
-        now_text: N_("That is for the picture as it is now."),
-        now.example.item["tgt_text"]: N_("That is true of the picture as it is now."),
-        truth: N_("That would be true, but here the model errs."),
+        now_text: N_("That is what the model writes now."),
+        now.example.item["tgt_text"]: N_("That describes the picture as it is now."),
+        truth: N_("That would be right, but the model makes a mistake here."),
     }
     offered = {option for option in (answer, *wrong) if option}
     if len(offered) < 2 or not answer:
         return None
     return choice_question(
-        N_("Swap the places of the digits: what does the model write then?"),
+        N_("Swap the first two digits. What does the model write?"),
         answer,
         {option: why for option, why in wrong.items() if option},
         N_("The patches it reads for each word have changed places, too."),
@@ -167,7 +178,7 @@ def about_patches(read: CaptionReading) -> Question:
     return number_question(
         N_(
             "Patches are {patch} × {patch} pixels, the picture {pixels} × {pixels}. "
-            "How many keys has each word?",
+            "How many keys does each word attend to?",
             patch=patch,
             pixels=pixels,
         ),
@@ -175,9 +186,9 @@ def about_patches(read: CaptionReading) -> Question:
         N_("One key per patch: ({pixels} / {patch})².", pixels=pixels, patch=patch),
         wrong={
             pixels * pixels: N_("The encoder cut the pixels into patches first."),
-            patch * patch: N_("Those are the pixels inside one patch."),
+            patch * patch: N_("That is the number of pixels in a patch."),
             side: N_("That is one row of patches."),
-            len(read.words): N_("Those are the words: each of them is a query."),
+            len(read.words): N_("That is the number of words, and each word is a query."),
         },
         hint=N_("Count the patches of the picture."),
     )

@@ -179,7 +179,7 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         changed[N_("with “{word}”", word="very")] = (*words[:start], "very", *words[start:])
     else:
         weaker = "slightly" if INTENSITIES[words[start]] > 1 else "very"
-        changed[N_("“{new}” for “{old}”", new=weaker, old=words[start])] = (
+        changed[N_("“{new}” instead of “{old}”", new=weaker, old=words[start])] = (
             *words[:start],
             weaker,
             *words[start + 1 :],
@@ -188,14 +188,14 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     if joins:
         at = joins[-1]
         other = AND if words[at] != AND else BUT
-        changed[N_("“{new}” for “{old}”", new=other, old=words[at])] = (
+        changed[N_("“{new}” instead of “{old}”", new=other, old=words[at])] = (
             *words[:at],
             other,
             *words[at + 1 :],
         )
         swapped = (*words[at + 1 :], words[at], *words[:at])
         if len(joins) == 1:
-            changed[N_("halves swapped")] = swapped
+            changed[N_("with the clauses swapped")] = swapped
     return changed
 
 
@@ -203,7 +203,7 @@ def _task(run: Run) -> TextTask:
     from tfm_core.data.tasks import text_task
 
     if not reads_labels(run.experiment):
-        raise StudentError("This run did not learn to label sentences.")
+        raise StudentError("This run was not trained to label sentences.")
     return text_task(run.experiment.task)
 
 

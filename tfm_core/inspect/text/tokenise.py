@@ -55,9 +55,9 @@ def clean(text: str, *, lower: bool = False) -> str:
         raise StudentError("Enter at least one character.")
     if len(seen) > MAX_TEXT:
         raise StudentError(
-            "The text has {n_seen:,} characters; the limit is {max_text:,}.",
-            n_seen=len(seen),
-            max_text=MAX_TEXT,
+            "The text has {n:,} characters; the limit is {most:,}.",
+            n=len(seen),
+            most=MAX_TEXT,
         )
     return seen.lower() if lower else seen
 

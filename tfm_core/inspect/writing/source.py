@@ -114,7 +114,7 @@ def source_of(run: Run, text: str, step: int | None = None) -> Source:
 
     from tfm_core.data.tasks import text_task
 
-    why = N_("This run does not write about sentences; choose one that does.")
+    why = N_("This run does not turn sentences into text. Choose one that does.")
     config = run.experiment.task
     if config.picture_shape is not None or not writes(run.experiment):
         raise StudentError(why)
@@ -175,7 +175,7 @@ def picture_source(
     from tfm_core.data.moving import data_as
 
     config = run.experiment.task_as(
-        CaptionTaskConfig, N_("This run does not describe pictures; choose one that does.")
+        CaptionTaskConfig, N_("This run does not describe pictures. Choose one that does.")
     )
     model, step = model_of_step(run, step)
     data = data_as(data_of(run.experiment), CaptionData)
