@@ -29,9 +29,9 @@ def test_what_moved_is_counted_and_maps_of_others_are_said():
     with pytest.raises(ValueError, match="The maps are 2 by 2 and 3 by 3"):
         compare(np.eye(2), np.eye(3))
     check_same_tokens((["a"], ["b"]), (("a",), ("b",)))
-    with pytest.raises(ValueError, match="query tokens differ from number 2"):
+    with pytest.raises(ValueError, match="query tokens differ from token 2"):
         check_same_tokens((["a", "b"], []), (["a", "c"], []))
-    with pytest.raises(ValueError, match="key tokens differ from number 2"):
+    with pytest.raises(ValueError, match="key tokens differ from token 2"):
         check_same_tokens(([], ["a"]), ([], ["a", "c"]))
     table = np.array([[1.0, 0], [0, 2], [3, 3], [0, 0]])
     expected = np.array(

@@ -81,7 +81,7 @@ def test_one_example_has_its_figures_and_sinks_and_even_heads_their_shares():
     assert stats.distance[0] == pytest.approx(
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
-    assert describe(stats.iloc[0]) == "evenly spread, 100% of the largest entropy"
+    assert describe(stats.iloc[0]) == "spreads its attention evenly (100% of the maximum entropy)"
     assert describe(stats.iloc[0], is_short=True) == "evenly spread, 100%"
     experiment, items = text_experiment(), items_of_text()
     snapshot = constructed_snapshot(experiment, items, 2)
@@ -127,7 +127,7 @@ def test_heads_that_look_back_stay_near_or_align_are_called_so(monkeypatch):
     assert labels[0] == "true source words, 94%"
     assert "true source" not in labels[1]
     assert labels[2] == "mostly true source words, 70%"
-    assert describe({**found.iloc[0], "kind": "picture"}) == "the digit named, 94%"
+    assert describe({**found.iloc[0], "kind": "picture"}) == "the named digit, 94%"
     assert found["aer"].tolist() == [0.02, 0.9, 0.3]
 
 

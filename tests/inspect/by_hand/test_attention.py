@@ -152,7 +152,7 @@ def test_heads_targets_and_numbers_that_cannot_be_are_said():
     none = mask_of("none", 3)
     with pytest.raises(ValueError, match="at least one pair"):
         learn(one_hot(3, 3), random_matrices(3, 1), {}, none)
-    with pytest.raises(ValueError, match="mask forbids word 1 to attend to word 3"):
+    with pytest.raises(ValueError, match="mask keeps word 1 from attending to word 3"):
         learn(one_hot(3, 3), random_matrices(3, 1), {0: 2}, mask_of("causal", 3))
     with pytest.raises(ValueError, match="to both “love” and “AI”"):
         targets_of([(0, 1), (0, 2)], WORDS)

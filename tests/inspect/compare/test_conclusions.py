@@ -15,7 +15,7 @@ def test_shares_are_told_apart_and_who_answers_or_aligns_best_is_said():
     for shares, n, words in [
         ({"RNN": 0.99, "one": 0.8}, 500, "Best: “RNN” (99.0%), against “one” (80.0%)."),
         ({"RNN": 0.6, "one": 0.95}, 500, "Best: “one” (95.0%), against “RNN” (60.0%)."),
-        ({"RNN": 0.99, "one": 0.98}, 100, "None is better: “RNN” (99.0%), “one” (98.0%)"),
+        ({"RNN": 0.99, "one": 0.98}, 100, "None is clearly better: “RNN” (99.0%), “one” (98.0%)"),
         ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "Best: “a” (90.0%), “c” (90.0%), against “b”"),
     ]:
         assert words in conclusions.most_right(shares, n)
@@ -57,9 +57,9 @@ def test_what_goes_on_longer_stands_early_or_became_alike_is_said():
         (
             (0.01, 0.0),
             (0.4, 0.02),
-            "**became alike**. Their cosine is 0.40 at step 1,000, 0.02 between",
+            "**became more similar**. At step 1,000 their mean cosine is 0.40, and 0.02",
         ),
-        ((0.01, 0.0), (0.03, 0.02), "**no more alike**"),
+        ((0.01, 0.0), (0.03, 0.02), "**no more similar**"),
         ((0.4, 0.0), (0.1, 0.0), "**less** alike"),
     ]:
         assert words in conclusions.classes_apart(before, after, 1000)

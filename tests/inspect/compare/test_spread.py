@@ -45,7 +45,7 @@ def test_the_worst_seed_is_the_lowest_accuracy_and_the_highest_loss(measure, see
 def test_one_seed_says_nothing_and_figures_have_the_digits_of_their_spread():
     alone = spread({3: 0.5}, ACCURACY)
     assert alone.sd is None
-    assert alone.sentence == "50.0% with one seed, so its spread is unknown."
+    assert alone.sentence == "50.0% with one seed, so the spread is unknown."
     assert spread({}, LOSS).sentence == "No seed has a result yet."
     assert spread({3: None}, LOSS).sentence == "No result from seed 3."
     one = paired({0: 0.5}, {0: 0.7, 1: 0.9})
@@ -80,7 +80,7 @@ def test_the_paired_test_is_scipys(n):
 def test_a_difference_is_said_where_the_spread_does_not_explain_it():
     words = sentence(paired(FIRST, BETTER), ACCURACY, "4 heads", "8 heads")
     assert words.startswith(
-        "“8 heads” is 2.20 points above “4 heads”. That is more than chance between seeds. "
+        "“8 heads” is 2.20 points above “4 heads”. The spread between seeds does not explain it. "
         "Paired t-test, n = 5 pairs, p < 0.001; 95% confidence interval 2.00 points "
         "to 2.40 points."
     )
@@ -93,7 +93,7 @@ def test_a_difference_is_said_where_the_spread_does_not_explain_it():
     words = sentence(found, ACCURACY, "4 heads", "8 heads")
     assert "may explain it" in words
     assert "interval −" in words
-    assert "more than chance" not in words
+    assert "does not explain" not in words
     same = paired(FIRST, dict(FIRST))
     assert (same.kind, same.p, same.mean) == ("same", None, 0.0)
     assert sentence(same, LOSS, "a", "b").startswith("“b” and “a” are equal with each of 5")

@@ -82,7 +82,7 @@ def test_pictures_that_cannot_be_scaled_are_not_called_alike_and_others_are(
     run = Run(shutil.copytree(RECORDED / "recorded-digits", tmp_path / "recorded-blind"))
     images = np.zeros_like(run.probe().images)
     write_probe(run.folder, dataclasses.asdict(run.probe()) | {"images": images})
-    with pytest.raises(ValueError, match="answers all pictures alike"):
+    with pytest.raises(ValueError, match="gives all pictures the same answer"):
         other_picture(run, 0)
 
 

@@ -97,7 +97,7 @@ def test_patterns_and_edited_rows_keep_all_other_queries() -> None:
     ("at", "value", "words"),
     [
         ((1, 3), 0.5, "hides “d” from “b”"),
-        ((4, 0), -1, "“e” needs weights"),
+        ((4, 0), -1, "weights of “e” can't be negative"),
         ((0, 0), 0, "“a” needs"),
     ],
 )

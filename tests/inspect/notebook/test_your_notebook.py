@@ -117,7 +117,7 @@ def test_a_name_may_be_divided_and_a_constructor_has_defaults():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (SYNTHETIC, ["No class is called", "Positions are taken for sinusoids"]),
+        (SYNTHETIC, ["No class is named", "Positions count as sinusoidal"]),
         ("Captioning(vocab_size=10000)", ["The class Captioning is not known"]),
         ("Encoder(3, 16, 4, 2)", ["no embedding: 1,600 parameters"]),
         (

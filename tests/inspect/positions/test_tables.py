@@ -48,7 +48,7 @@ def test_alibi_falls_with_distance_and_positions_notice_a_shuffle():
     near = tables.nearness(like, 3)
     assert near == (0.5, 0.0, 0.0)
     assert "those in a column are not" in tables.verdict(*near)
-    assert "hardly more alike" in tables.verdict(*tables.nearness(np.eye(5)))
+    assert "hardly more similar" in tables.verdict(*tables.nearness(np.eye(5)))
     words = ["the", "cat", "sat", "on", "the", "mat"]
     found = shuffle.untrained(words, shuffle.shuffled(6))
     assert set(found) == {*POSITIONS_OF_WORDS, shuffle.CAUSAL}

@@ -120,10 +120,10 @@ def test_guessing_is_no_learning_and_better_than_chance_or_a_floor_is_told(store
     found = curved(store, started(), measured(100, 3.9, 0.13), measured(200, 3.8, 0.14))
     assert set(found) == {0}
     found = curved(store, started(), measured(100, 3.0, 0.3))
-    assert "at step 100, validation accuracy is 30.0%; chance is 2.0%" in found[100]
+    assert "validation accuracy is 30.0% at step 100, chance is 2.0%" in found[100]
     found = curved(store, started(floor=2.0), measured(100, 2.5, 0.3))
     assert found[100].startswith(
-        "75.0% of what can be learned is learned: validation loss 2.50 at step 100"
+        "has learned 75.0% of what can be learned: validation loss is 2.50 at step 100"
     )
 
 
@@ -173,7 +173,7 @@ def test_answers_are_counted_from_the_first_one(store):
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
     assert found == {
         0: "The weights are random.",
-        50: "The first of the 3 examples is right: “4”.",
+        50: "The model gets its first of 3 examples right: “4”.",
         300: "All 3 examples are right.",
     }
 

@@ -30,7 +30,7 @@ def test_a_measurement_reports_until_it_is_done():
 
 def test_stop_ends_the_process_and_gives_the_place_back():
     first = begin("attention", small("vit"), "cpu")
-    with pytest.raises(Busy, match="yours begins when that one is done"):
+    with pytest.raises(Busy, match="Yours starts when it is done"):
         begin("attention", small("vit"), "cpu")
     first.stop("Stopped.")
     assert first.wait(LONG).problem == "Stopped."

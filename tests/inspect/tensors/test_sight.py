@@ -143,7 +143,7 @@ def test_every_famous_error_raises_and_is_explained(name):
         ("arange", {"step": "0"}, "never reached"),
         ("masked_fill", {"mask": "3, 4"}, "axis -2 is 3 in the mask and 4 in x"),
         ("assert", {"sizes": "3, 2"}, "x is (2, 3), not (3, 2)"),
-        ("randint", {"low": "4", "high": "4"}, "Nothing lies from 4 to before 4"),
+        ("randint", {"low": "4", "high": "4"}, "No whole number lies from 4 up to 4"),
     ],
 )
 def test_other_errors_are_explained_too(name, texts, cause):

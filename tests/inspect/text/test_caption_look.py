@@ -142,7 +142,7 @@ def test_what_is_written_is_scored_by_the_box_that_its_word_names():
     [
         (((7, 0, 0), (3, 14, 14)), "Digits 1 and 2 overlap"),
         (((7, 0, 0), (3, 35, 0)), "Digit 2 lies outside the 49 × 49 picture"),
-        (((7, 0, 0),), "learned pictures of 2; this one has 1"),
+        (((7, 0, 0),), "pictures of 2 digits; this one has 1"),
     ],
 )
 def test_what_cannot_be_composed_is_said(run, places, sentence):

@@ -147,7 +147,7 @@ def test_prompts_and_ones_own_text_are_mapped_and_continued(run):
     assert example.attention[modules[0]].shape[1:] == (7, 7)
     assert len(example.answer) == len(example.confidence)
     if found.experiment.task.name == "own-text":
-        with pytest.raises(ValueError, match="18 characters are too many: the model sees 15"):
+        with pytest.raises(ValueError, match="has 18 characters, but the model sees 15"):
             look_at_text(found, "and so on, and so ")
 
 

@@ -156,7 +156,7 @@ def test_what_writes_no_text_and_a_prompt_that_fills_the_context_say_so(tmp_path
 
     run, _trainer = trained(tmp_path, small(vit_experiment("mean")))
     assert not writes(run.experiment)
-    with pytest.raises(ValueError, match="does not write about sentences"):
+    with pytest.raises(ValueError, match="does not turn sentences into text"):
         source_of(run, "one")
     with pytest.raises(ValueError, match="does not describe pictures"):
         picture_source(run, np.zeros((1, 49, 49), np.uint8), ())

@@ -70,7 +70,7 @@ def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, runner):
     other = runner.begin("checkpointing", small("vit"), "cpu")
     psutil.Process(other.pid).suspend()  # it is not done before it is told so
     at.button(key="speed-start").click().run()
-    assert "yours begins when that one is done" in said(at)
+    assert "Yours starts when it is done" in said(at)
     other.stop("Stopped.")
     other.wait(180)
     finished(at)
