@@ -9,7 +9,7 @@ from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.experiment import sequence_len
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.inspect.attention.rnn_attention import HEADS, models
+from tfm_core.inspect.attention.alignment import RNN_HEADS, rnn_models
 from tfm_core.sentences import N_, StudentError
 from tfm_core.studies.study import Arm, Study
 
@@ -52,9 +52,9 @@ def of_attention(task: str, *, steps: int = _STEPS) -> Study:
     labels = {
         "additive": N_("RNN, additive attention (2015)"),
         "one-head": N_("Transformer, one head (2017)"),
-        "many-heads": N_("Transformer, {n} heads (2017)", n=HEADS),
+        "many-heads": N_("Transformer, {n} heads (2017)", n=RNN_HEADS),
     }
-    racers = models()
+    racers = rnn_models()
     values = default_sections("encoder-decoder", task)
     values["model"] = racers["many-heads"].model_dump()
     values["training"]["steps"] = steps

@@ -15,10 +15,10 @@ from pages.i18n import _, language
 from tfm_core import byte_cache
 from tfm_core.choices.config.own_tasks import OwnTextTaskFacts
 from tfm_core.choices.config.text_tasks import TextTaskFacts
-from tfm_core.inspect.progress import moments
-from tfm_core.inspect.progress import stage as stages
-from tfm_core.inspect.progress.stage import Stage
-from tfm_core.inspect.progress.validation import better_validation
+from tfm_core.inspect import moments
+from tfm_core.inspect import stage as stages
+from tfm_core.inspect.moments import better_validation
+from tfm_core.inspect.stage import Stage
 from tfm_core.plots.training.stage import WINDOW, curve_lines
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
@@ -100,7 +100,7 @@ def _packed(
     name: str,
     spoken: str,
 ) -> tuple[Stage, bytes]:
-    stage_data = stages.read(Run(folder), kind, example)
+    stage_data = stages.read_stage(Run(folder), kind, example)
     return stage_data, component.pack(stage_data, name)
 
 

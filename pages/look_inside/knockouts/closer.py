@@ -19,13 +19,12 @@ from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.inspect.attention.maps import MapView, map_view
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.knockouts import example as patterns
 from tfm_core.inspect.knockouts import measure
+from tfm_core.inspect.knockouts import measure as patterns
 from tfm_core.inspect.knockouts.causes import can_change
-from tfm_core.inspect.knockouts.example import PATTERNS, Floats, example_without
-from tfm_core.inspect.knockouts.measure import Replacement
+from tfm_core.inspect.knockouts.measure import PATTERNS, Floats, Replacement, example_without
 from tfm_core.inspect.knockouts.parts import (
     STACKS,
     SUBLAYERS,
@@ -283,7 +282,7 @@ def pruning(asked: Knocked) -> None:
     place = st.empty()
     order = measured(asked, place).sort_values("rise", kind="stable")["part"].tolist()
     words = partial(_, N_("Measurement {done} of {all} …"))
-    curves = _last(measure.pruned(asked.run, order, asked.how, asked.n), place, total, words)
+    curves = _last(measure.prune(asked.run, order, asked.how, asked.n), place, total, words)
     spare, *by_chance = measure.heads_to_spare(curves)
     said = paragraph(
         "knockouts/heads-to-spare",
@@ -319,7 +318,7 @@ def pattern(asked: Knocked) -> None:
             rows = _edited(rows, shown, key)
         else:
             st.caption(_("Cells can be edited up to {n} tokens.", n=MAX_EDITED))
-        _answers(patterns.redrawn(run, asked.example, head, rows))
+        _answers(patterns.answers_with_pattern(run, asked.example, head, rows))
     with right:
         show.figure(
             head_map(replace(shown, weights=rows)),
@@ -350,7 +349,7 @@ def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
     )
     st.caption(paragraph("knockouts/pattern"))
     numbers = edited[columns].to_numpy(dtype=float, na_value=np.nan)
-    return patterns.edited(begun, numbers, shown.allowed, shown.query, shown.key)
+    return patterns.edited_pattern(begun, numbers, shown.allowed, shown.query, shown.key)
 
 
 def _answers(found: pd.DataFrame) -> None:

@@ -9,7 +9,7 @@ from tfm_core.inspect.attention.pictures import rollout, rollout_by_layer, to_pa
 torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
-from tfm_core.inspect.attention.pictures import EXPLANATIONS, explained, relevance  # noqa: E402
+from tfm_core.inspect.attention.pictures import EXPLANATIONS, explain_picture, relevance  # noqa: E402
 from tfm_core.layers.attention import attention_weights  # noqa: E402
 from tfm_core.models.build import ImageShape, build_vit  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
@@ -103,7 +103,7 @@ def run(request, tmp_path_factory):
 
 
 def test_every_explanation_has_a_map(run):
-    _step, target, probabilities, maps = explained(run, PICTURE)
+    _step, target, probabilities, maps = explain_picture(run, PICTURE)
     assert set(maps) == set(EXPLANATIONS)
     assert target == probabilities.argmax()
     for name, values in maps.items():
@@ -112,6 +112,6 @@ def test_every_explanation_has_a_map(run):
 
 
 def test_another_class_can_be_explained(run):
-    assert explained(run, PICTURE, 3)[1] == 3
+    assert explain_picture(run, PICTURE, 3)[1] == 3
     with pytest.raises(ValueError, match="There is no class 10: classes are 0 to 9"):
-        explained(run, PICTURE, 10)
+        explain_picture(run, PICTURE, 10)

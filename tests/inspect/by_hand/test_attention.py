@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.inspect.by_hand import attention, text
-from tfm_core.inspect.by_hand.attention import (
+from tfm_core.inspect import by_hand, by_hand_text
+from tfm_core.inspect.by_hand import (
+    FORMS,
+    agree,
     attend,
+    forms,
     layer,
     learn,
     mask_of,
@@ -18,8 +21,7 @@ from tfm_core.inspect.by_hand.attention import (
     random_matrices,
     targets_of,
 )
-from tfm_core.inspect.by_hand.forms import FORMS, agree, forms
-from tfm_core.inspect.by_hand.text import checked, table_of, words_of
+from tfm_core.inspect.by_hand_text import rounded, table_of, words_of
 from tfm_core.probe.capture import capture
 
 WORDS = ("I", "love", "AI")
@@ -33,7 +35,7 @@ ALLOWED = {
 
 
 def vectors(n_words=5, d_model=6):
-    return attention.random_vectors(n_words, d_model, 3)
+    return by_hand.random_vectors(n_words, d_model, 3)
 
 
 @pytest.mark.parametrize("mask", ALLOWED)
@@ -86,19 +88,19 @@ def test_the_written_arithmetic_comes_out(query):
     x = vectors()
     found = attend(x, x[::-1].copy(), x, ALLOWED["causal"])
     for key in range(5):
-        *factors, total = numbers_in(text.score(found, query, key, ("a", "b")))
+        *factors, total = numbers_in(by_hand_text.score(found, query, key, ("a", "b")))
         assert sum(a * b for a, b in zip(factors[::2], factors[1::2], strict=True)) == (
             pytest.approx(total, abs=2e-4)
         )
-        before, again, root, after = numbers_in(text.scaled(found, query, key))
+        before, again, root, after = numbers_in(by_hand_text.scaled(found, query, key))
         assert before == again
         assert before / root == pytest.approx(after, abs=2e-4)
-    _sum, values, share = text.softmaxed(found, query, 0)
+    _sum, values, share = by_hand_text.softmaxed(found, query, 0)
     *parts, total = numbers_in(values)
     assert sum(parts) == pytest.approx(total, abs=5e-4)
     one, all_of_it, weight = numbers_in(share)
     assert one / all_of_it == pytest.approx(weight, abs=2e-4)
-    *factors, total = numbers_in(text.summed(found, query, 2))
+    *factors, total = numbers_in(by_hand_text.summed(found, query, 2))
     assert sum(a * b for a, b in zip(factors[::2], factors[1::2], strict=True)) == (
         pytest.approx(total, abs=2e-3)
     )
@@ -126,7 +128,7 @@ def test_all_forms_give_the_same_and_a_step_is_the_gradient():
     losses, _weights, matrices = learn(x, start, {2: 1}, allowed, n_steps=1, rate=rate)
     moved = start.query.copy()
     moved[2, 1] += nudge
-    changed = attention.Matrices(moved, start.key, start.value, start.out)
+    changed = by_hand.Matrices(moved, start.key, start.value, start.out)
     slope = (learn(x, changed, {2: 1}, allowed, n_steps=0)[0][0] - losses[0]) / nudge
     step = matrices[1].query[2, 1] - start.query[2, 1]
     assert step == pytest.approx(-rate * slope, rel=0.02, abs=1e-4)
@@ -159,7 +161,7 @@ def test_heads_targets_and_numbers_that_cannot_be_are_said():
     with pytest.raises(ValueError, match=r"4 heads cannot share 6 numbers .* 2 or 3 or 6 heads"):
         multi_head(vectors(), random_matrices(6, 1), 4, ALLOWED["none"])
     with pytest.raises(ValueError, match="row 2, column 1"):
-        checked(np.array([[1, 2], [np.nan, 1]]))
+        rounded(np.array([[1, 2], [np.nan, 1]]))
 
 
 @pytest.mark.parametrize(
@@ -197,23 +199,23 @@ def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
     x = one_hot(3, 3)
     none = mask_of("none", 3)
     scaled, plain = (attend(x, x, x, none, is_scaled=s) for s in (True, False))
-    asked = text.about_scale(scaled, plain, WORDS, 2)
+    asked = by_hand_text.about_scale(scaled, plain, WORDS, 2)
     assert asked.answer in asked.options
     assert asked.answer == f"{math.e / (math.e + 2):.2f}"
-    back = text.about_scale(scaled, plain, WORDS, 2, is_scaled=False)
+    back = by_hand_text.about_scale(scaled, plain, WORDS, 2, is_scaled=False)
     assert back.answer == f"{math.e ** (1 / 3**0.5) / (math.e ** (1 / 3**0.5) + 2):.2f}"
     assert f"with {math.e / (math.e + 2):.2f}" in back.text
     for question in (asked, back):
         assert all(question.why_not(o) for o in question.options if o != question.answer)
-    assert text.about_symmetry(scaled, WORDS).answer.startswith("Yes")
+    assert by_hand_text.about_symmetry(scaled, WORDS).answer.startswith("Yes")
     (head,) = multi_head(x, random_matrices(3, 1), 1, none).heads
-    assert text.about_symmetry(head, WORDS).answer.startswith("No")
-    assert text.about_heads(vectors(), 3).is_right(2)
-    size = text.about_size(vectors(), 3)
+    assert by_hand_text.about_symmetry(head, WORDS).answer.startswith("No")
+    assert by_hand_text.about_heads(vectors(), 3).is_right(2)
+    size = by_hand_text.about_size(vectors(), 3)
     assert size.is_right(layer(random_matrices(6, 1), 3).in_projection.weight.numel())
     x, none = vectors(), mask_of("none", len(vectors()))
     attended = multi_head(x, random_matrices(x.shape[1], 1), 2, none)
-    asked = text.about_minus_one(attended, WORDS)
+    asked = by_hand_text.about_minus_one(attended, WORDS)
     heads = torch.tensor(np.stack([head.output for head in attended.heads]))
     merged = heads.transpose(0, 1).reshape(len(x), -1)
     assert asked.is_right(merged.shape[1])
@@ -222,18 +224,19 @@ def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
     for row in (merged[0], direct[0]):
         assert ", ".join(f"{number:.2f}" for number in row[:6].tolist()) in asked.because
     assert (
-        text.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none), WORDS) is None
+        by_hand_text.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none), WORDS)
+        is None
     )
-    made = attention.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
+    made = by_hand.keep_vectors(("love", "you"), 3, {"love 1": [0.5, 2.0]})
     np.testing.assert_allclose(made, [[0.5, 2.0, 0.0], [0.5, 0.75, 0.0]])
-    assert attention.named(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")
+    assert by_hand.unique_names(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")
 
 
 @pytest.mark.parametrize("width", [2, 3])
 def test_queries_times_keys_that_are_not_transposed_fail_or_compare_no_words(width):
     x, none = one_hot(3, 3)[:, :width], mask_of("none", 3)
     (head,) = multi_head(x, random_matrices(width, 1), 1, none).heads
-    asked = text.about_transposed_keys(head, WORDS)
+    asked = by_hand_text.about_transposed_keys(head, WORDS)
     assert f"{head.query[0] @ head.key[1]:.4f}" in asked.because
     if width == 2:
         assert asked.answer == "An error"

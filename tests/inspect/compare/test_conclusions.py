@@ -5,20 +5,20 @@ import itertools
 import pytest
 
 from tfm_core.inspect.compare import conclusions
-from tfm_core.inspect.compare.conclusions import best_of, wilson
+from tfm_core.inspect.compare.conclusions import expected_best, wilson
 
 
 def test_shares_are_told_apart_and_who_answers_or_aligns_best_is_said():
-    assert conclusions.tells_apart(0.9, 0.8, 500)
-    assert not conclusions.tells_apart(0.9, 0.8, 20)
-    assert not conclusions.tells_apart(1.0, 1.0, 500)
+    assert conclusions.is_clearly_higher(0.9, 0.8, 500)
+    assert not conclusions.is_clearly_higher(0.9, 0.8, 20)
+    assert not conclusions.is_clearly_higher(1.0, 1.0, 500)
     for shares, n, words in [
         ({"RNN": 0.99, "one": 0.8}, 500, "Best: “RNN” (99.0%), against “one” (80.0%)."),
         ({"RNN": 0.6, "one": 0.95}, 500, "Best: “one” (95.0%), against “RNN” (60.0%)."),
         ({"RNN": 0.99, "one": 0.98}, 100, "None is clearly better: “RNN” (99.0%), “one” (98.0%)"),
         ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "Best: “a” (90.0%), “c” (90.0%), against “b”"),
     ]:
-        assert words in conclusions.most_right(shares, n)
+        assert words in conclusions.most_accurate(shares, n)
     for attention, right, words in [
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.6, "one": 0.99}, "not the most accurate"),
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.6}, "also the most accurate"),
@@ -37,7 +37,7 @@ def test_what_goes_on_longer_stands_early_or_became_alike_is_said():
         ({"ALiBi": 0.5, "learned": 0.5}, "none is better"),
         ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%); then “c”"),
     ]:
-        said = conclusions.beyond(tokens, 200, 24, 12)
+        said = conclusions.best_beyond_training(tokens, 200, 24, 12)
         assert "t 24 tokens (trained up to 12)" in said
         assert words in said
     for says, words in [
@@ -52,7 +52,7 @@ def test_what_goes_on_longer_stands_early_or_became_alike_is_said():
         ([["x", "y"], ["x", "y"], ["a", "b"]], "None of 2 answers is settled"),
         ([["a"], ["x"], ["a"]], "None of 1 answers is settled"),
     ]:
-        assert words in conclusions.settled(says)
+        assert words in conclusions.settling_depths(says)
     for before, after, words in [
         (
             (0.01, 0.0),
@@ -62,7 +62,7 @@ def test_what_goes_on_longer_stands_early_or_became_alike_is_said():
         ((0.01, 0.0), (0.03, 0.02), "**no more similar**"),
         ((0.4, 0.0), (0.1, 0.0), "**less** alike"),
     ]:
-        assert words in conclusions.classes_apart(before, after, 1000)
+        assert words in conclusions.class_similarity(before, after, 1000)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_the_best_of_some_is_that_of_all_possible_outcomes():
     expected = sum(
         chance[a] * chance[b] * max(a, b) / n for a in range(n + 1) for b in range(n + 1)
     )
-    assert best_of(tries, share, n) == pytest.approx(expected)
+    assert expected_best(tries, share, n) == pytest.approx(expected)

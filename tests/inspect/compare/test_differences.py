@@ -6,8 +6,14 @@ from tests.pages.made_runs import damaged_run, made_run
 from tests.runs.waiting import tiny
 from tfm_core.choices.config import MODEL_CONFIGS, Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.compare.differences import ABSENT, differences, is_found, settings
-from tfm_core.inspect.compare.names import change, names
+from tfm_core.inspect.compare.differences import (
+    ABSENT,
+    change_text,
+    differences,
+    matches_search,
+    run_names,
+    settings,
+)
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -58,20 +64,20 @@ def test_names_say_what_differs_shortly_and_tell_all_apart() -> None:
     many = changed(model__n_heads=8, training__warmup=0.0)
     heads = BASE.model.n_heads
     share = f"{100 * BASE.training.warmup:g}"
-    assert names([BASE, many]) == (f"{heads} heads, {share}% warm-up", "8 heads, no warm-up")
-    assert names([changed(model__n_heads=1), many])[0].startswith("1 head, ")
+    assert run_names([BASE, many]) == (f"{heads} heads, {share}% warm-up", "8 heads, no warm-up")
+    assert run_names([changed(model__n_heads=1), many])[0].startswith("1 head, ")
     label = BASE.task.facts.label
-    assert names([BASE, BASE]) == (f"{label}, no. 1", f"{label}, no. 2")
+    assert run_names([BASE, BASE]) == (f"{label}, no. 1", f"{label}, no. 2")
     other = changed(seed=5)
-    assert names([BASE, other, BASE]) == ("seed 0, no. 1", "seed 5", "seed 0, no. 2")
-    assert names([BASE]) == (label,)
+    assert run_names([BASE, other, BASE]) == ("seed 0, no. 1", "seed 5", "seed 0, no. 2")
+    assert run_names([BASE]) == (label,)
     sgd = BASE.replace(training=BASE.training.replace(optimizer="sgd").model_dump())
-    assert names([BASE, sgd]) == ("AdamW", "SGD")
-    assert change(BASE, sgd) == "SGD"
-    assert change(BASE, BASE) == ""
+    assert run_names([BASE, sgd]) == ("AdamW", "SGD")
+    assert change_text(BASE, sgd) == "SGD"
+    assert change_text(BASE, BASE) == ""
     store = RunStore(recorded=RECORDED)
     experiments = [run.experiment for run in store.list() if run.meta.recorded]
-    found = names(experiments)
+    found = run_names(experiments)
     assert len(set(found)) == len(found) == len(experiments)
     assert max(map(len, found)) < 60
 
@@ -104,7 +110,7 @@ def test_words_stand_where_they_are_and_others_find_nothing(run):
         "norm_first=true",
         "extra",
     ]:
-        assert is_found(run, words, also="Extra")
+        assert matches_search(run, words, also="Extra")
     for words in [
         "other",
         "mine other",
@@ -117,10 +123,10 @@ def test_words_stand_where_they_are_and_others_find_nothing(run):
         "damw",
         "5",
     ]:
-        assert not is_found(run, words)
+        assert not matches_search(run, words)
 
 
 def test_a_damaged_run_is_found_by_its_name(tmp_path):
     run = damaged_run(RunStore(tmp_path, recorded=None))
-    assert is_found(run, "broken")
-    assert not is_found(run, "n_heads=2")
+    assert matches_search(run, "broken")
+    assert not matches_search(run, "n_heads=2")

@@ -4,14 +4,14 @@ import pytest
 
 from tests.pages.made_runs import damaged_run, made_run
 from tests.runs.waiting import tiny
-from tfm_core.inspect.compare.seeds import configurations, plans
+from tfm_core.inspect.compare.differences import group_by_seed, seed_plans
 from tfm_core.sentences import StudentError
 from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
 
 
 def plan(experiment, runs, n):
     """The plan of one experiment."""
-    (found,) = plans([experiment], runs, n)
+    (found,) = seed_plans([experiment], runs, n)
     return found
 
 
@@ -23,7 +23,7 @@ def test_runs_that_differ_in_their_seed_alone_are_one_configuration(store):
     ones = [made_run(store, experiment=tiny().replace(seed=seed)) for seed in (5, 2)]
     again = made_run(store, experiment=tiny().replace(seed=5))
     other = made_run(store, experiment=tiny(steps=11))
-    first, second = configurations([ones[0], other, ones[1], again, damaged_run(store)])
+    first, second = group_by_seed([ones[0], other, ones[1], again, damaged_run(store)])
     assert list(first) == [2, 5]
     assert first[5] is ones[0]
     assert list(second.values()) == [other]
@@ -73,7 +73,7 @@ def test_configurations_get_the_same_seeds_to_be_paired_by(store):
     one, other = tiny(), tiny(steps=11)
     runs = [made_run(store, experiment=one.replace(seed=seed)) for seed in (3, 8)]
     runs += [made_run(store, experiment=other.replace(seed=seed)) for seed in (8, 11)]
-    missing = [seeds(found) for _there, found in plans([one.replace(seed=8), other], runs, 4)]
+    missing = [seeds(found) for _there, found in seed_plans([one.replace(seed=8), other], runs, 4)]
     assert missing == [[11, 9], [3, 9]]
-    missing = [seeds(found) for _there, found in plans([one.replace(seed=8), other], runs, 2)]
+    missing = [seeds(found) for _there, found in seed_plans([one.replace(seed=8), other], runs, 2)]
     assert missing == [[], [3]]  # 8 is there twice

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tfm_core.inspect.compare.spread import (
+from tfm_core.inspect.compare.conclusions import (
     ACCURACY,
     LOSS,
     Paired,
-    band,
-    corrected,
-    paired,
-    sentence,
-    spread,
+    curve_band,
+    holm_corrected,
+    paired_sentence,
+    paired_test,
+    seed_spread,
 )
 
 FIRST = {0: 0.91, 1: 0.89, 2: 0.90, 3: 0.92, 4: 0.885}
@@ -22,52 +22,52 @@ BETTER = {seed: value + 0.02 + 0.001 * seed for seed, value in FIRST.items()}
 
 
 def test_mean_and_deviation_are_of_a_sample_without_what_diverged():
-    found = spread(FIRST, ACCURACY)
+    found = seed_spread(FIRST, ACCURACY)
     assert found.n == 5
     assert found.mean == pytest.approx(sum(FIRST.values()) / 5)
     assert found.sd == pytest.approx(stats.tstd(list(FIRST.values())))
-    found = spread({**FIRST, 7: math.nan, 5: None, 6: math.inf}, LOSS)
+    found = seed_spread({**FIRST, 7: math.nan, 5: None, 6: math.inf}, LOSS)
     assert found.mean == pytest.approx(np.mean(list(FIRST.values())))
     assert (found.n, found.lost) == (5, (5, 6, 7))
     assert (found.worst_seed, found.worst) == (5, None)
     assert "No result from seeds 5, 6, 7." in found.sentence
-    found = paired({0: 0.5, 1: 0.6, 2: None, 3: 0.7}, {3: 0.9, 1: 0.7, 2: 0.8, 9: 0.1})
+    found = paired_test({0: 0.5, 1: 0.6, 2: None, 3: 0.7}, {3: 0.9, 1: 0.7, 2: 0.8, 9: 0.1})
     assert found.seeds == (1, 3)
     assert found.mean == pytest.approx(0.15)
 
 
 @pytest.mark.parametrize(("measure", "seed"), [(ACCURACY, 4), (LOSS, 3)])
 def test_the_worst_seed_is_the_lowest_accuracy_and_the_highest_loss(measure, seed):
-    found = spread(FIRST, measure)
+    found = seed_spread(FIRST, measure)
     assert (found.worst_seed, found.worst) == (seed, FIRST[seed])
 
 
 def test_one_seed_says_nothing_and_figures_have_the_digits_of_their_spread():
-    alone = spread({3: 0.5}, ACCURACY)
+    alone = seed_spread({3: 0.5}, ACCURACY)
     assert alone.sd is None
     assert alone.sentence == "50.0% with one seed, so the spread is unknown."
-    assert spread({}, LOSS).sentence == "No seed has a result yet."
-    assert spread({3: None}, LOSS).sentence == "No result from seed 3."
-    one = paired({0: 0.5}, {0: 0.7, 1: 0.9})
+    assert seed_spread({}, LOSS).sentence == "No seed has a result yet."
+    assert seed_spread({3: None}, LOSS).sentence == "No result from seed 3."
+    one = paired_test({0: 0.5}, {0: 0.7, 1: 0.9})
     assert (one.kind, one.p, one.stands_out) == ("one", None, False)
-    assert "only one seed" in sentence(one, ACCURACY, "a", "b")
-    none = paired({0: 0.5}, {1: 0.9})
+    assert "only one seed" in paired_sentence(one, ACCURACY, "a", "b")
+    none = paired_test({0: 0.5}, {1: 0.9})
     assert none.kind == "none"
-    assert "share no seed" in sentence(none, ACCURACY, "a", "b")
-    words = spread(FIRST, ACCURACY).sentence
+    assert "share no seed" in paired_sentence(none, ACCURACY, "a", "b")
+    words = seed_spread(FIRST, ACCURACY).sentence
     assert words == (
         "90.1% ± 1.4 points (mean ± standard deviation, n = 5 seeds). Worst: 88.5% (seed 4)."
     )
-    close = spread({0: 0.98611, 1: 0.98599}, ACCURACY).sentence
+    close = seed_spread({0: 0.98611, 1: 0.98599}, ACCURACY).sentence
     assert close.startswith("98.6050% ± 0.0085 points")
-    assert spread({0: 0.5, 1: 0.5}, LOSS).sentence.startswith("0.500 ± 0.000 (mean")
+    assert seed_spread({0: 0.5, 1: 0.5}, LOSS).sentence.startswith("0.500 ± 0.000 (mean")
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 13])
 def test_the_paired_test_is_scipys(n):
     draw = np.random.default_rng(n)
     a, b = draw.normal(0.8, 0.02, n), draw.normal(0.81, 0.02, n)
-    found = paired(dict(enumerate(a)), dict(enumerate(b)))
+    found = paired_test(dict(enumerate(a)), dict(enumerate(b)))
     expected = stats.ttest_1samp(b - a, 0)
     half = stats.t.ppf(0.975, n - 1) * np.std(b - a, ddof=1) / math.sqrt(n)
     assert found.kind == "tested"
@@ -78,48 +78,50 @@ def test_the_paired_test_is_scipys(n):
 
 
 def test_a_difference_is_said_where_the_spread_does_not_explain_it():
-    words = sentence(paired(FIRST, BETTER), ACCURACY, "4 heads", "8 heads")
+    words = paired_sentence(paired_test(FIRST, BETTER), ACCURACY, "4 heads", "8 heads")
     assert words.startswith(
         "“8 heads” is 2.20 points above “4 heads”. The spread between seeds does not explain it. "
         "Paired t-test, n = 5 pairs, p < 0.001; 95% confidence interval 2.00 points "
         "to 2.40 points."
     )
-    turned = sentence(paired(BETTER, FIRST), ACCURACY, "8 heads", "4 heads")
+    turned = paired_sentence(paired_test(BETTER, FIRST), ACCURACY, "8 heads", "4 heads")
     assert turned.startswith("“4 heads” is 2.20 points below “8 heads”")
     assert "interval 2.00 points to 2.40 points" in turned
     other = dict(zip(FIRST, [0.90, 0.91, 0.88, 0.925, 0.90], strict=True))
-    found = paired(FIRST, other)
+    found = paired_test(FIRST, other)
     assert not found.stands_out
-    words = sentence(found, ACCURACY, "4 heads", "8 heads")
+    words = paired_sentence(found, ACCURACY, "4 heads", "8 heads")
     assert "may explain it" in words
     assert "interval −" in words
     assert "does not explain" not in words
-    same = paired(FIRST, dict(FIRST))
+    same = paired_test(FIRST, dict(FIRST))
     assert (same.kind, same.p, same.mean) == ("same", None, 0.0)
-    assert sentence(same, LOSS, "a", "b").startswith("“b” and “a” are equal with each of 5")
+    assert paired_sentence(same, LOSS, "a", "b").startswith("“b” and “a” are equal with each of 5")
     as_kept = {seed: float(np.float32(value)) + 0.25 for seed, value in FIRST.items()}
-    constant = paired(FIRST, as_kept)
+    constant = paired_test(FIRST, as_kept)
     assert (constant.kind, constant.p) == ("constant", None)
-    assert "the paired t-test does not apply" in sentence(constant, ACCURACY, "a", "b")
+    assert "the paired t-test does not apply" in paired_sentence(constant, ACCURACY, "a", "b")
 
 
 def test_a_band_is_mean_and_deviation_and_interpolates_each_curve():
     steps = np.array([0, 3, 7, 11])
     values = np.random.default_rng(0).normal(size=(5, 4))
-    found = band([(steps, row) for row in values])
+    found = curve_band([(steps, row) for row in values])
     assert found.steps.tolist() == steps.tolist()
     np.testing.assert_allclose(found.mean, values.mean(axis=0))
     np.testing.assert_allclose(found.high - found.mean, values.std(axis=0, ddof=1))
     np.testing.assert_allclose(found.mean - found.low, values.std(axis=0, ddof=1))
     assert found.n.tolist() == [5] * 4
-    found = band([([0, 2, 4, 6], [1, 2, 3, 4]), ([0, 2, 3, 4], [3, 4, 9, 5]), ([2], [np.nan])])
+    found = curve_band(
+        [([0, 2, 4, 6], [1, 2, 3, 4]), ([0, 2, 3, 4], [3, 4, 9, 5]), ([2], [np.nan])]
+    )
     assert found.steps.tolist() == [0, 2, 3, 4, 4, 6]  # at step 4 one of two ends
     assert found.mean.tolist() == [2, 3, 5.75, 4, 3, 4]
     assert found.n.tolist() == [2, 2, 2, 2, 1, 1]
     assert found.low[-1] == found.high[-1] == 4
     assert found.n_curves == 2
-    assert len(band([]).steps) == len(band([([1], [np.inf])]).steps) == 0
-    assert band([([5], [0.25])]).mean.tolist() == [0.25]
+    assert len(curve_band([]).steps) == len(curve_band([([1], [np.inf])]).steps) == 0
+    assert curve_band([([5], [0.25])]).mean.tolist() == [0.25]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -131,7 +133,7 @@ def test_the_mean_lies_within_its_curves_wherever_it_is_drawn(seed):
         ends = (rng.integers(0, 11), 97 + rng.integers(0, 11))
         steps = np.sort(np.unique([*inner, *ends])).astype(float)
         curves.append((steps, rng.normal(size=len(steps))))
-    found = band(curves)
+    found = curve_band(curves)
     for i in range(len(found.steps) - 1):
         left, right = found.steps[i : i + 2]
         if left == right:
@@ -146,16 +148,16 @@ def test_the_mean_lies_within_its_curves_wherever_it_is_drawn(seed):
 
 def test_p_values_of_comparisons_that_are_shown_together_are_holms_and_say_so():
     ps = [0.03, 0.01, 0.04, 0.005]
-    found = corrected([*(Paired("tested", p=p) for p in ps), Paired("one"), Paired("same")])
+    found = holm_corrected([*(Paired("tested", p=p) for p in ps), Paired("one"), Paired("same")])
     expected = by_definition(ps)
     assert [one.p for one in found[:4]] == pytest.approx(expected)
     assert [one.stands_out for one in found[:4]] == [False, True, False, True]
     assert [one.n_tests for one in found] == [4, 4, 4, 4, 1, 1]
-    assert corrected([Paired("tested", p=0.03)])[0] == Paired("tested", p=0.03)
-    one = paired(FIRST, BETTER)
-    words = sentence(corrected([one, one])[0], ACCURACY, "4 heads", "8 heads")
+    assert holm_corrected([Paired("tested", p=0.03)])[0] == Paired("tested", p=0.03)
+    one = paired_test(FIRST, BETTER)
+    words = paired_sentence(holm_corrected([one, one])[0], ACCURACY, "4 heads", "8 heads")
     assert "with Holm’s correction for 2 comparisons" in words
-    assert "Holm" not in sentence(one, ACCURACY, "4 heads", "8 heads")
+    assert "Holm" not in paired_sentence(one, ACCURACY, "4 heads", "8 heads")
 
 
 def by_definition(ps):

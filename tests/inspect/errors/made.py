@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tfm_core.inspect.errors.answers import Answers
+from tfm_core.inspect.answers import Answers
 
 
 def made(truth: list[int], predicted: list[int], n_classes: int, **changes: object) -> Answers:

@@ -5,11 +5,10 @@ import pytest
 import torch
 
 from tfm_core.data.vocabulary import BOS
+from tfm_core.inspect import errors
+from tfm_core.inspect.answers import Answers, answers
 from tfm_core.inspect.attention.trained import data_of, model_of, steps_of, weights_mark
-from tfm_core.inspect.errors import scores
-from tfm_core.inspect.errors.answers import Answers, answers
-from tfm_core.inspect.errors.groups import groupings, of_examples
-from tfm_core.inspect.errors.scores import worst_texts
+from tfm_core.inspect.errors import by_example, groupings, worst_texts
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -75,10 +74,10 @@ def test_earlier_weights_err_more_and_their_errors_are_shown() -> None:
     early, late = (answers(run, step, limit=37) for step in (steps[-3], steps[-1]))
     assert early.n_right < late.n_right
     assert (early.n_examples, early.n_all) == (37, 500)
-    is_right, _loss = of_examples(early)
+    is_right, _loss = by_example(early)
     worst = worst_texts(early, "loss").tolist()
     assert sorted(worst) == np.flatnonzero(~is_right).tolist()
-    at, predicted, true = scores.first_difference(early, worst[0])
+    at, predicted, true = errors.first_difference(early, worst[0])
     assert early.written[worst[0]].tokens[at : at + 1] == (predicted,) != (true,)
     assert weights_mark(run, steps[-3]) != weights_mark(run, steps[-1])
 
@@ -88,7 +87,7 @@ def test_surprises_are_read_up_to_their_token_and_progress_is_reported() -> None
     found = answers(run, steps_of(run)[-1], limit=31)
     assert found.is_language
     (place,) = np.flatnonzero((found.example == 5) & (found.position == 2))
-    before, text = scores.surprise_of(run, found, int(place))
+    before, text = errors.surprise_context(run, found, int(place))
     words = found.items[5]["tgt"]
     assert text.split() == list(words[:3])
     assert before.split() == list(words[:2])

@@ -12,22 +12,20 @@ import pytest
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tests.inspect.errors.made import made
 from tfm_core.inspect.compare.conclusions import wilson
-from tfm_core.inspect.errors.groups import (
+from tfm_core.inspect.errors import (
     GROUPINGS,
-    bands,
-    groupings,
-    patterns_of,
-    token_class,
-)
-from tfm_core.inspect.errors.scores import (
     OTHERS,
+    answers_in_cell,
+    bands,
     calibration,
     confusion,
     corpus_scores,
+    groupings,
     hard_tokens,
-    in_cell,
-    least_sure,
+    least_confident,
     n_short,
+    patterns_of,
+    token_class,
     worst_answers,
 )
 from tfm_core.plots.examples import errors as plots
@@ -85,11 +83,11 @@ def test_many_classes_are_told_apart_by_their_errors_and_no_answer_is_lost(seed:
             ]
             assert counts.loc[a, b] == len(cell)
             assert wrong.loc[a, b] == sum(t != s for t, s in cell)
-            assert len(in_cell(answers, numbers, (a, b))) == len(cell)
+            assert len(answers_in_cell(answers, numbers, (a, b))) == len(cell)
     errors = {n: sum((t == n) + (s == n) for t, s in pairs if t != s) for n in range(29)}
     left = max(errors[n] for n in range(29) if n not in numbers)
     assert min(errors[n] for n in named) >= left
-    assert len(in_cell(answers, numbers, (400, 3))) == 0
+    assert len(answers_in_cell(answers, numbers, (400, 3))) == 0
 
 
 @pytest.mark.parametrize("n_bins", [10, 7])
@@ -121,11 +119,11 @@ def test_the_worst_come_first_and_hard_tokens_cost_their_losses() -> None:
     wrong = [1, 3, 4, 7, 10]
     assert worst_answers(answers, "loss").tolist() == wrong  # losses fall
     assert worst_answers(answers, "sure").tolist() == wrong[::-1]  # confidences rise
-    chosen = in_cell(answers, [0, 1, 2], (1, 0))
+    chosen = answers_in_cell(answers, [0, 1, 2], (1, 0))
     assert worst_answers(answers, "sure", chosen).tolist() == [4, 3]
-    right = in_cell(answers, [0, 1, 2], (2, 2))
+    right = answers_in_cell(answers, [0, 1, 2], (2, 2))
     assert worst_answers(answers, "loss", right).tolist() == [5, 6, 8]
-    assert least_sure(made([0, 1], [0, 1], 2), 5).tolist() == [0, 1]
+    assert least_confident(made([0, 1], [0, 1], 2), 5).tolist() == [0, 1]
     assert worst_answers(made([0, 1], [0, 1], 2), "loss").tolist() == []
     answers = made(TRUTH, SAID, 3, unit="token")
     first = hard_tokens(answers)

@@ -8,9 +8,9 @@ from tests.inspect.constructed import small, text_experiment, vit_experiment
 from tfm_core.data.tasks import load
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.greedy import Decoded
+from tfm_core.inspect.answers import answer_one, text_answers, wrong_first
 from tfm_core.inspect.attention.example import look_at_picture, look_at_text
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.errors.answers import of_texts, read_one, wrong_first
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.training.setup import new_model
@@ -42,7 +42,7 @@ def test_the_surest_wrong_ones_come_first_as_asked_again_or_among_others(run):
             again = look_at_picture(run, reading.picture)
             assert float(np.max(again.probabilities)) == pytest.approx(reading.confidence, abs=1e-5)
     for reading in wrong_first(run, limit=11)[:3]:
-        alone = read_one(run, reading.index)
+        alone = answer_one(run, reading.index)
         assert (alone.index, alone.predicted, alone.tokens) == (
             reading.index,
             reading.predicted,
@@ -50,7 +50,7 @@ def test_the_surest_wrong_ones_come_first_as_asked_again_or_among_others(run):
         )
         assert alone.confidence == pytest.approx(reading.confidence, abs=1e-5)
     with pytest.raises(ValueError, match="no validation example 10,001; the last is"):
-        read_one(run, 10_000)
+        answer_one(run, 10_000)
 
 
 def test_an_answer_that_never_ends_is_wrong_on_the_longest_examples_too(monkeypatch):
@@ -68,7 +68,7 @@ def test_an_answer_that_never_ends_is_wrong_on_the_longest_examples_too(monkeypa
             return Decoded(ids, torch.ones(ids.shape))
 
         monkeypatch.setattr("tfm_core.decoding.greedy", greedy)
-        readings = of_texts(experiment, new_model(experiment), data, rows)
+        readings = text_answers(experiment, new_model(experiment), data, rows)
         assert all((one.predicted == one.truth) == one.is_right for one in readings)
         return {one.is_right for one in readings}
 

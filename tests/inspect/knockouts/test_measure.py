@@ -11,8 +11,7 @@ from tests.inspect.constructed import small, text_experiment
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.engine import scaled_heads
-from tfm_core.inspect.knockouts.example import example_without
-from tfm_core.inspect.knockouts.measure import measured
+from tfm_core.inspect.knockouts.measure import example_without, score_without
 from tfm_core.inspect.knockouts.parts import Part, first_to_go, heads_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
@@ -36,7 +35,7 @@ def test_with_everything_on_it_is_the_training_and_losses_add_up() -> None:
     task = run.experiment.task
     objective = objective_of(task)(data_of(run.experiment), task)
     loss, accuracy, exact = objective.measure(model_of(run)[0], "validation")
-    found = measured(run, (), "zero", 10**9)
+    found = score_without(run, (), "zero", 10**9)
     assert found.n == measure.n_validation(run)
     assert (found.loss, found.accuracy, found.exact) == pytest.approx((loss, accuracy, exact))
     accuracies = ((0.9, 0.895, 0.88, 0.9), (0.9, 0.88, 0.88, 0.88))
@@ -48,23 +47,23 @@ def test_with_everything_on_it_is_the_training_and_losses_add_up() -> None:
     assert measure.heads_to_spare(curves) == [2, 0]
     run = recorded("korean")
     heads = tuple(Part("head", "decoder", 2, "cross", head) for head in range(4))
-    found = measure.together(run, heads, "zero", 50)
+    found = measure.joint_effect(run, heads, "zero", 50)
     assert found is not None
     alone, joint = found
-    whole = measured(run, (), "zero", 50).loss
-    assert joint == measured(run, heads, "zero", 50).loss - whole
+    whole = score_without(run, (), "zero", 50).loss
+    assert joint == score_without(run, heads, "zero", 50).loss - whole
     assert joint > 5 * alone  # they stand in for each other
-    assert "stood in for the other" in measure.in_words(alone, joint)
-    assert "serve one purpose" in measure.in_words(0.4, 0.2)
-    assert "its own work" in measure.in_words(0.2, 0.21)
-    assert "need neither" in measure.in_words(0.0001, 0.0009)
-    assert measure.together(run, heads[:1], "zero", 50) is None
+    assert "stood in for the other" in measure.joint_effect_text(alone, joint)
+    assert "serve one purpose" in measure.joint_effect_text(0.4, 0.2)
+    assert "its own work" in measure.joint_effect_text(0.2, 0.21)
+    assert "need neither" in measure.joint_effect_text(0.0001, 0.0009)
+    assert measure.joint_effect(run, heads[:1], "zero", 50) is None
 
 
 @pytest.mark.parametrize("how", ["zero", "mean"])
 def test_the_only_head_that_aligns_is_the_whole_task(how: Any) -> None:
     run = recorded("one-head")
-    whole, without = (measured(run, off, how, 200) for off in ((), (ONE_HEAD,)))
+    whole, without = (score_without(run, off, how, 200) for off in ((), (ONE_HEAD,)))
     assert whole.accuracy > 0.99
     assert without.accuracy < 0.7
     assert without.exact is not None
@@ -79,7 +78,7 @@ def test_every_family_loses_by_its_first_part_and_answers_without_it(name: str) 
     run = recorded(name)
     off = (first_to_go(run.experiment),)
     for how in ("zero", "mean"):
-        assert measured(run, off, how, 20).loss > measured(run, (), how, 20).loss
+        assert score_without(run, off, how, 20).loss > score_without(run, (), how, 20).loss
         found = example_without(run, 0, off, how, 20)
         assert found.answer is not None or found.probabilities is not None
         assert found.attention
@@ -88,19 +87,19 @@ def test_every_family_loses_by_its_first_part_and_answers_without_it(name: str) 
 def test_importance_is_the_rise_of_the_loss_and_pruning_begins_with_the_least(few: Run) -> None:
     *_done, found = measure.importances(few, "zero", 5)
     assert found["part"].tolist() == list(heads_of(few.experiment))
-    whole = measured(few, (), "zero", 5)
+    whole = score_without(few, (), "zero", 5)
     for each in found.itertuples():
         assert each.rise == each.loss - whole.loss
-        assert (each.loss, each.accuracy) == measured(few, (each.part,), "zero", 5)[:2]
+        assert (each.loss, each.accuracy) == score_without(few, (each.part,), "zero", 5)[:2]
     order = found.sort_values("rise", kind="stable")["part"].tolist()
-    *counts, curves = measure.pruned(few, order, "zero", 5, n_orders=2)
+    *counts, curves = measure.prune(few, order, "zero", 5, n_orders=2)
     assert counts == list(range(1, measure.n_measurements(len(order), 2) + 1))
     assert isinstance(curves, pd.DataFrame)
     drawn = [curve.drop(columns=["order", "removed"]) for _order, curve in curves.groupby("order")]
     assert len(drawn) == 1 + 2
     assert tuple(drawn[0].iloc[0]) == whole
-    assert tuple(drawn[0].iloc[1]) == measured(few, order[:1], "zero", 5)
-    everything_off = measured(few, order, "zero", 5)
+    assert tuple(drawn[0].iloc[1]) == score_without(few, order[:1], "zero", 5)
+    everything_off = score_without(few, order, "zero", 5)
     assert {tuple(curve.iloc[-1]) for curve in drawn} == {everything_off}
     assert curves["removed"].max() == len(order) == len(heads_of(few.experiment))
 

@@ -7,16 +7,17 @@ from torch import Tensor, nn
 
 from tests.inspect.constructed import text_experiment
 from tests.inspect.knockouts.test_engine import EXPERIMENTS, condition, inputs_of, model_of
-from tfm_core.inspect.knockouts.engine import pattern, reweighed
-from tfm_core.inspect.knockouts.parts import Part, part_of
-from tfm_core.inspect.knockouts.patching import (
-    Answers,
+from tfm_core.inspect.knockouts.engine import (
+    AnswerPair,
     direct_effects,
+    fixed_pattern,
     lens_of,
     patches_of,
     paths_of,
+    reweigh_heads,
 )
-from tfm_core.inspect.text.gpt_reading import lens_logits
+from tfm_core.inspect.knockouts.parts import Part, part_of
+from tfm_core.inspect.text.language_model import lens_logits
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Stack
 from tfm_core.models.text import DecoderOnly
@@ -25,7 +26,7 @@ from tfm_core.probe.capture import capture, intervene
 _WITH_BLOCKS = [name for name in EXPERIMENTS if name != "recurrent"]
 
 
-def _two_inputs(name: str) -> tuple[nn.Module, tuple[Tensor, ...], tuple[Tensor, ...], Answers]:
+def _two_inputs(name: str) -> tuple[nn.Module, tuple[Tensor, ...], tuple[Tensor, ...], AnswerPair]:
     experiment = EXPERIMENTS[name]
     model = model_of(experiment)
     clean = tuple(part[:1] for part in inputs_of(experiment))
@@ -35,10 +36,10 @@ def _two_inputs(name: str) -> tuple[nn.Module, tuple[Tensor, ...], tuple[Tensor,
     else:
         first[0, 2] = 5 if first[0, 2] != 5 else 6
     position = None if experiment.model.family == "vit" else -1
-    return model, clean, (first, *clean[1:]), Answers(position, 5, 7)
+    return model, clean, (first, *clean[1:]), AnswerPair(position, 5, 7)
 
 
-def _difference(model: nn.Module, inputs: tuple[Tensor, ...], answers: Answers) -> float:
+def _difference(model: nn.Module, inputs: tuple[Tensor, ...], answers: AnswerPair) -> float:
     with torch.inference_mode():
         return float(answers.difference(model(*inputs)))
 
@@ -115,7 +116,7 @@ def test_a_direct_effect_is_the_heads_vector_times_the_output_matrix() -> None:
     experiment = text_experiment("decoder-only", norm_first=True, n_layers=2)
     model = model_of(experiment)
     inputs = tuple(part[:1] for part in inputs_of(experiment))
-    answers = Answers(-1, 5, 7)
+    answers = AnswerPair(-1, 5, 7)
     effects = direct_effects(model, inputs, answers)
     stack = model.get_submodule("decoder")
     assert isinstance(stack, Stack)
@@ -164,21 +165,21 @@ def test_all_paths_together_are_the_patch_of_the_head(name: str) -> None:
     assert condition(model) == before
 
 
-def _linear() -> tuple[nn.Module, tuple[Tensor, ...], tuple[Tensor, ...], Answers]:
+def _linear() -> tuple[nn.Module, tuple[Tensor, ...], tuple[Tensor, ...], AnswerPair]:
     """Return a model that is linear where attention is held: no norms, no feed-forward."""
     experiment = text_experiment("decoder-only", norm="none", norm_first=True, n_layers=3, d_ff=0)
     model = model_of(experiment)
     clean = tuple(part[:1] for part in inputs_of(experiment))
     changed = clean[0].clone()
     changed[0, 2] = 5 if changed[0, 2] != 5 else 6
-    return model, clean, (changed, *clean[1:]), Answers(-1, 5, 7)
+    return model, clean, (changed, *clean[1:]), AnswerPair(-1, 5, 7)
 
 
 def test_paths_sum_to_the_total_and_are_direct_closed_or_through_cross() -> None:
     model, clean, corrupted, answers = _linear()
     even = torch.tril(torch.ones(9, 9)) / torch.arange(1, 10)[:, None]
     held = {
-        f"{name}.weights": reweighed(None, pattern(even))
+        f"{name}.weights": reweigh_heads(None, fixed_pattern(even))
         for name, module in model.named_modules()
         if isinstance(module, MultiHeadAttention)
     }

@@ -12,8 +12,14 @@ from tests.inspect.knockouts.test_engine import (
     inputs_of,
     model_of,
 )
-from tfm_core.inspect.knockouts.engine import knocked_out, pattern, reweighed
-from tfm_core.inspect.knockouts.example import PATTERNS, cells_of, edited, pattern_of, redrawn
+from tfm_core.inspect.knockouts.engine import fixed_pattern, knocked_out, reweigh_heads
+from tfm_core.inspect.knockouts.measure import (
+    PATTERNS,
+    answers_with_pattern,
+    cells_of,
+    edited_pattern,
+    pattern_of,
+)
 from tfm_core.inspect.knockouts.parts import is_attention, name_of, parts_of
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.probe.capture import capture, intervene
@@ -52,9 +58,9 @@ def test_even_attention_is_even_where_permitted_and_own_patterns_change_nothing(
     for path, attention in model.named_modules():
         if isinstance(attention, MultiHeadAttention):
             rows = own[f"{path}.weights"][0, 1]
-            with intervene(model, {f"{path}.weights": reweighed(1, pattern(rows))}):
+            with intervene(model, {f"{path}.weights": reweigh_heads(1, fixed_pattern(rows))}):
                 torch.testing.assert_close(answers(model, inputs), whole, atol=2e-6, rtol=1e-5)
-            other = reweighed(1, pattern(rows.roll(1, 0) * 0.5))
+            other = reweigh_heads(1, fixed_pattern(rows.roll(1, 0) * 0.5))
             with intervene(model, {f"{path}.weights": other}):
                 assert not torch.allclose(answers(model, inputs), whole, atol=1e-5)
 
@@ -79,16 +85,16 @@ def test_patterns_and_edited_rows_keep_all_other_queries() -> None:
     assert (pattern_of("itself", OWN, CAUSAL) == np.eye(5)).all()
     np.testing.assert_array_equal(pattern_of("own", OWN, CAUSAL), OWN)
     weights = torch.rand(2, 1, 5, 7)
-    changed = pattern(torch.eye(3))(weights, None)
+    changed = fixed_pattern(torch.eye(3))(weights, None)
     torch.testing.assert_close(changed[:, 0, :3, :3], torch.eye(3).expand(2, 3, 3))
     assert not changed[:, :, :3, 3:].any()
     torch.testing.assert_close(changed[:, :, 3:], weights[:, :, 3:])
     own = OWN + CAUSAL * np.array([0, 1, 0, 1, 0]) * 1e-4
     cells = cells_of(own, CAUSAL)
     assert np.isnan(cells[~CAUSAL]).all()
-    np.testing.assert_array_equal(edited(own, cells, CAUSAL, WORDS, WORDS), own)
+    np.testing.assert_array_equal(edited_pattern(own, cells, CAUSAL, WORDS, WORDS), own)
     cells[3] = [1, np.nan, 0, 3, np.nan]
-    rows = edited(own, cells, CAUSAL, WORDS, WORDS)
+    rows = edited_pattern(own, cells, CAUSAL, WORDS, WORDS)
     assert rows[3].tolist() == [0.25, 0, 0, 0.75, 0]
     np.testing.assert_array_equal(np.delete(rows, 3, 0), np.delete(own, 3, 0))
 
@@ -105,7 +111,7 @@ def test_what_is_no_pattern_gets_a_sentence(at: tuple[int, int], value: float, w
     cells = cells_of(OWN, CAUSAL)
     cells[at] = value
     with pytest.raises(ValueError, match=words):
-        edited(OWN, cells, CAUSAL, WORDS, WORDS)
+        edited_pattern(OWN, cells, CAUSAL, WORDS, WORDS)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +120,7 @@ def test_what_is_no_pattern_gets_a_sentence(at: tuple[int, int], value: float, w
 def test_of_a_recorded_model_its_own_pattern_keeps_each_answer_and_another_moves_it(
     name: str,
 ) -> None:
-    from tfm_core.inspect.knockouts.example import example_without
+    from tfm_core.inspect.knockouts.measure import example_without
     from tfm_core.inspect.knockouts.parts import heads_of
 
     run = Run(RECORDED / f"recorded-{name}")
@@ -123,7 +129,8 @@ def test_of_a_recorded_model_its_own_pattern_keeps_each_answer_and_another_moves
     own, mask = example.attention[head.module][head.head], example.masks[head.module]
     allowed = np.broadcast_to(mask.reshape(mask.shape[-2:]), own.shape)
     same, other = (
-        redrawn(run, 0, head, pattern_of(one, own, allowed)) for one in ("own", "previous")
+        answers_with_pattern(run, 0, head, pattern_of(one, own, allowed))
+        for one in ("own", "previous")
     )
     assert (same["before"] == same["after"]).all()
     assert same["moved"].max() < 1e-5 < other["moved"].max() <= 1

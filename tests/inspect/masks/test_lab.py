@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.inspect.masks import lab, scores, traps
-from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, allowed, flow, seeded
+from tfm_core.inspect import mask_lab, mask_traps
+from tfm_core.inspect.mask_lab import (
+    MASKS,
+    PAD_TOKEN,
+    build_mask,
+    masked_attention,
+    seeded_projection,
+)
 from tfm_core.layers.masks import causal_mask, packed_mask, prefix_mask
 from tfm_core.runs.store import RunStore
 
@@ -16,7 +22,7 @@ PADDED = set(MASKS) - {"none", "causal"}
 
 def mask_of(kind, **sizes):
     query = ("<bos>", "x", "y") if kind == "cross" else WORDS
-    return allowed(kind, query, WORDS, segments=SEGMENTS, **sizes)
+    return build_mask(kind, query, WORDS, segments=SEGMENTS, **sizes)
 
 
 @pytest.mark.parametrize("window", [0, 1, 3])
@@ -36,19 +42,19 @@ def test_masks_join_and_part_as_attention_does_and_as_clicks_say():
     assert mask.shape == (2, 1, 5, 5)
     assert mask[0, 0].tolist() == [[1, 1, 0, 0, 0]] * 2 + [[0, 0, 1, 1, 1]] * 3
     assert mask[1, 0].sum() == 1 + 1 + 9
-    projected = seeded(WORDS, WORDS)
+    projected = seeded_projection(WORDS, WORDS)
     mask = mask_of("combined")
-    found = flow(projected, mask)
+    found = masked_attention(projected, mask)
     bias = torch.zeros(7, 7).masked_fill(~torch.tensor(mask), float("-inf"))
     weights = (torch.tensor(projected.scores) + bias).softmax(-1)
     np.testing.assert_allclose(found.weights, weights.numpy(), atol=1e-6)
     np.testing.assert_allclose(found.output, weights.numpy() @ projected.value, atol=1e-5)
     mask = mask_of("causal")
-    once = lab.toggled(mask, [(0, 3), (6, 0), (99, 0), (-1, 2)])
+    once = mask_lab.toggle_cells(mask, [(0, 3), (6, 0), (99, 0), (-1, 2)])
     assert (once != mask).sum() == 2
-    assert np.array_equal(lab.toggled(once, [(0, 3), (6, 0)]), mask)
-    tokens = lab.read_tokens("|| a b|c, d | | e|")
-    assert lab.segments_of(tokens) == (("a", "b", "c", "d", "e"), (0, 0, 1, 1, 2))
+    assert np.array_equal(mask_lab.toggle_cells(once, [(0, 3), (6, 0)]), mask)
+    tokens = mask_lab.parse_tokens("|| a b|c, d | | e|")
+    assert mask_lab.segments_of(tokens) == (("a", "b", "c", "d", "e"), (0, 0, 1, 1, 2))
 
 
 @pytest.mark.parametrize("kind", MASKS)
@@ -59,7 +65,7 @@ def test_rows_sum_to_one_and_the_code_to_copy_makes_the_same_mask(kind):
     assert mask[:, 5:].any() == (kind not in PADDED)
     query = ("<bos>", "x", "y") if kind == "cross" else WORDS
     mask[2] = False
-    found = flow(seeded(query, WORDS), mask)
+    found = masked_attention(seeded_projection(query, WORDS), mask)
     assert (found.weights[~mask] == 0).all()
     sums = found.weights.sum(1)
     np.testing.assert_allclose(sums[mask.any(1)], 1, atol=1e-6)
@@ -70,10 +76,10 @@ def test_rows_sum_to_one_and_the_code_to_copy_makes_the_same_mask(kind):
     query = ("<bos>", "x", "y") if kind == "cross" else WORDS
     sizes = {"window": 2, "prefix": 3, "segments": SEGMENTS}
     names = {}
-    exec(lab.snippet(kind, query, WORDS, **sizes), names)
-    expected = allowed(kind, query, WORDS, **sizes)
+    exec(mask_lab.mask_code(kind, query, WORDS, **sizes), names)
+    expected = build_mask(kind, query, WORDS, **sizes)
     assert np.array_equal(names["mask"].numpy(), expected)
-    exec(lab.literal(expected), names)
+    exec(mask_lab.mask_literal(expected), names)
     assert np.array_equal(names["mask"].numpy(), expected)
 
 
@@ -88,45 +94,45 @@ def test_rows_sum_to_one_and_the_code_to_copy_makes_the_same_mask(kind):
 )
 def test_what_cannot_be_read_is_said(text, sentence):
     with pytest.raises(ValueError, match=sentence.replace("|", r"\|")):
-        lab.read_tokens(text)
+        mask_lab.parse_tokens(text)
 
 
 def test_masks_and_words_that_do_not_fit_are_said_and_conventions_agree():
     with pytest.raises(ValueError, match="There is no mask 'sideways'"):
-        allowed("sideways", WORDS, WORDS)
+        build_mask("sideways", WORDS, WORDS)
     with pytest.raises(ValueError, match="7 tokens need 7 segments, not 0"):
-        allowed("packed", WORDS, WORDS)
+        build_mask("packed", WORDS, WORDS)
     with pytest.raises(ValueError, match="must be the same tokens"):
-        allowed("causal", ("a",), WORDS)
+        build_mask("causal", ("a",), WORDS)
     torch.manual_seed(3)
     mask = causal_mask(5)
     names = {"d_model": 6, "n_heads": 1, "x": torch.randn(2, 5, 6), "mask": mask}
     names["keep"] = torch.ones(2, 5, dtype=torch.bool)
-    exec(lab.HOUSE_MHA, names)
+    exec(mask_lab.HOUSE_MHA, names)
     assert (names["weights"][:, ~mask] == 0).all()
     names["q"] = names["k"] = names["v"] = torch.randn(2, 1, 5, 3)
-    exec(lab.HOUSE_SDPA, names)
+    exec(mask_lab.HOUSE_SDPA, names)
     torch.testing.assert_close(names["out"][:, :, 0], names["v"][:, :, 0])
     run = recorded()
     with pytest.raises(ValueError, match="“xylophone” is not a word"):
-        scores.of_run(run, "padding", ("xylophone",), ())
+        mask_lab.run_projection(run, "padding", ("xylophone",), ())
     with pytest.raises(ValueError, match="is not a word of this task"):
-        scores.words_of(run, "the xylophone")
+        mask_lab.task_words(run, "the xylophone")
     with pytest.raises(ValueError, match="“the” is not a word"):
-        scores.words_of(run, "the cat", "causal")
+        mask_lab.task_words(run, "the cat", "causal")
     with pytest.raises(ValueError, match="reads pictures"):
-        scores.words_of(RunStore().get("recorded-digits"), "the cat")
+        mask_lab.task_words(RunStore().get("recorded-digits"), "the cat")
 
 
 IS_PADDING = np.array([False] * 5 + [True] * 2)
 
 
 def wrong_axis(kind, clicked=(), words=WORDS):
-    made = seeded(words, words)
-    plain = lab.without_padding(words)
-    rest = allowed(kind, plain, plain, segments=SEGMENTS)
+    made = seeded_projection(words, words)
+    plain = mask_lab.without_padding(words)
+    rest = build_mask(kind, plain, plain, segments=SEGMENTS)
     is_padding = np.array([word == PAD_TOKEN for word in words])
-    return made, traps.wrong_axis(made, is_padding, rest, clicked)
+    return made, mask_traps.wrong_axis(made, is_padding, rest, clicked)
 
 
 def test_masks_on_the_wrong_axis_read_padding_and_a_causal_half_hides_it():
@@ -151,46 +157,48 @@ def test_masks_on_the_wrong_axis_read_padding_and_a_causal_half_hides_it():
 def test_the_right_axis_is_the_whole_mask_that_was_chosen_with_its_clicks(kind):
     clicked = [(0, 1), (3, 6)]
     made, found = wrong_axis(kind, clicked)
-    mask = lab.toggled(allowed(kind, WORDS, WORDS, segments=SEGMENTS), clicked)
-    np.testing.assert_array_equal(found["right"][0], flow(made, mask).weights)
+    mask = mask_lab.toggle_cells(build_mask(kind, WORDS, WORDS, segments=SEGMENTS), clicked)
+    np.testing.assert_array_equal(found["right"][0], masked_attention(made, mask).weights)
 
 
 def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
     found = {
         (p.dtype, p.fill): p
-        for p in traps.precision(np.linspace(-2, 3, 7), ~IS_PADDING).itertuples()
+        for p in mask_traps.precision(np.linspace(-2, 3, 7), ~IS_PADDING).itertuples()
     }
     assert found["float16", "-1e9"].stored is None
     assert "error" in found["float16", "-1e9"].verdict
-    for dtype in traps.TYPES:
+    for dtype in mask_traps.TYPES:
         assert np.isnan(found[dtype, "-inf"].blind).all()
         assert np.isnan(found[dtype, "lowest"].twice).all()
         assert not np.isnan(found[dtype, "lowest"].blind).any()
         assert found[dtype, "lowest"].leak == 0
     assert found["bfloat16", "-1e9"].stored == -998244352.0
     for allowed_, leak in ((np.ones(4, bool), 0), (np.zeros(4, bool), 1 / 4)):
-        found = {(p.dtype, p.fill): p for p in traps.precision(np.zeros(4), allowed_).itertuples()}
+        found = {
+            (p.dtype, p.fill): p for p in mask_traps.precision(np.zeros(4), allowed_).itertuples()
+        }
         assert found["float32", "-1e4"].leak == leak
-    assert traps.mixed_row(causal_mask(4).numpy()) == 0
-    assert traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2
-    assert traps.mixed_row(np.ones((3, 3), np.bool_)) is None
-    found = traps.blind_row(seeded(WORDS, WORDS), 3)
+    assert mask_traps.mixed_row(causal_mask(4).numpy()) == 0
+    assert mask_traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2
+    assert mask_traps.mixed_row(np.ones((3, 3), np.bool_)) is None
+    found = mask_traps.blind_row(seeded_projection(WORDS, WORDS), 3)
     assert np.isnan(found["naive"]).all()
     np.testing.assert_allclose(found["-1e9"], 1 / 7, atol=1e-6)
     assert (found["ours"] == 0).all()
-    assert set(traps.torch_blind_rows().values()) <= {"NaN", "zeros"}
-    made = seeded(WORDS, WORDS)
+    assert set(mask_traps.torch_blind_rows().values()) <= {"NaN", "zeros"}
+    made = seeded_projection(WORDS, WORDS)
     for query in (0, 3, 6):
-        assert traps.nan_rows(made, query) == (1, 7)
-    made, mask = seeded(WORDS, WORDS), mask_of("causal")
-    right, wrong, leaked = traps.float_mask(made, mask)
+        assert mask_traps.nan_rows(made, query) == (1, 7)
+    made, mask = seeded_projection(WORDS, WORDS), mask_of("causal")
+    right, wrong, leaked = mask_traps.float_mask(made, mask)
     added = np.exp(made.scores + mask)
     np.testing.assert_allclose(wrong, added / added.sum(1, keepdims=True), rtol=1e-5)
-    np.testing.assert_array_equal(right, flow(made, mask).weights)
+    np.testing.assert_array_equal(right, masked_attention(made, mask).weights)
     assert leaked == pytest.approx(float((wrong * ~mask).sum(1).mean()))
     assert leaked > 0.1
     with pytest.raises(ValueError, match="hides nothing"):
-        traps.float_mask(made, np.ones((7, 7), bool))
+        mask_traps.float_mask(made, np.ones((7, 7), bool))
 
 
 def recorded():
@@ -213,9 +221,11 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
     run = recorded()
     item = run.probe().items[0]
     src, tgt = (*item["src"], PAD_TOKEN), tuple(item["tgt"])
-    is_target = scores.reads_target(run, kind)
+    is_target = mask_lab.reads_target(run, kind)
     assert is_target == (kind in {"causal", "combined"})
-    found = scores.of_run(run, kind, *((tgt, item["src"]) if is_target else (src, tgt)), 0, 2)
+    found = mask_lab.run_projection(
+        run, kind, *((tgt, item["src"]) if is_target else (src, tgt)), 0, 2
+    )
     assert "head 3 of “English to Korean, recorded” at step 1,000" in found.origin
     assert MADE_BY.get(kind, "Encoder self-attention") in found.origin
     if kind not in {"padding", "cross", "combined"}:
@@ -225,8 +235,8 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
     ids = [task.src_vocabulary.encode(src)], [[1, *task.tgt_vocabulary.encode(tgt)]]
     with capture(model, only={"weights"}) as cache:
         model(*map(torch.tensor, ids))
-    module = scores.module_of(run, kind)[0]
-    mask = allowed(kind, found.query, found.key)
+    module = mask_lab.modules_for(run, kind)[0]
+    mask = build_mask(kind, found.query, found.key)
     np.testing.assert_allclose(
-        flow(found, mask).weights, cache[f"{module}.weights"][0, 2].numpy(), atol=1e-5
+        masked_attention(found, mask).weights, cache[f"{module}.weights"][0, 2].numpy(), atol=1e-5
     )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.notebook.model import your_model
+from tfm_core.inspect.notebook import your_model
 from tfm_core.sentences import StudentError
 
 

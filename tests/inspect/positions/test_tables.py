@@ -7,8 +7,8 @@ import pytest
 
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.inspect.positions import longer, shuffle, tables
-from tfm_core.inspect.positions.tables import by_offset, rotary_scores
+from tfm_core.inspect import position_tables, positions_at_work
+from tfm_core.inspect.position_tables import by_offset, rotary_scores
 from tfm_core.runs.store import RunStore
 from tfm_core.studies.races import of_positions
 from tfm_core.training.checkpoints import save
@@ -17,7 +17,7 @@ from tfm_core.training.loop import build
 
 @pytest.mark.parametrize("base", [10.0, 10000.0])
 def test_wavelengths_run_from_two_pi_towards_the_base_times_two_pi(base):
-    found = tables.wavelengths(22, base)["wavelength"].to_numpy()
+    found = position_tables.wavelengths(22, base)["wavelength"].to_numpy()
     assert found[0] == pytest.approx(2 * math.pi)
     assert found[-1] == pytest.approx(2 * math.pi * base ** (20 / 22))
     assert (np.diff(found) > 0).all()
@@ -33,39 +33,43 @@ def test_rotary_scores_depend_on_the_offset_only(seed, base):
 
 
 def test_alibi_falls_with_distance_and_positions_notice_a_shuffle():
-    bias, weights = tables.added_by_distance(POSITIONS["alibi"], 5, 13)
+    bias, weights = position_tables.added_by_distance(POSITIONS["alibi"], 5, 13)
     assert bias.shape == weights.shape == (5, 13)
     assert (np.diff(weights, axis=1) < 0).all()
     np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)
-    like = tables.cosines(tables.patch_table(7, 44))
+    like = position_tables.cosines(position_tables.patch_table(7, 44))
     assert like[24, 25] == pytest.approx(like[24, 31], abs=1e-5)
-    flat = tables.cosines(tables.patch_table(7, 44, is_2d=False))
+    flat = position_tables.cosines(position_tables.patch_table(7, 44, is_2d=False))
     assert flat[24, 25] > flat[24, 31] + 0.01
     like = np.zeros((9, 9), np.float32)
     for place in range(9):
         if place % 3 < 2:
             like[place, place + 1] = like[place + 1, place] = 0.5
-    near = tables.nearness(like, 3)
+    near = position_tables.nearness(like, 3)
     assert near == (0.5, 0.0, 0.0)
-    assert "those in a column are not" in tables.verdict(*near)
-    assert "hardly more similar" in tables.verdict(*tables.nearness(np.eye(5)))
+    assert "those in a column are not" in position_tables.nearness_text(*near)
+    assert "hardly more similar" in position_tables.nearness_text(
+        *position_tables.nearness(np.eye(5))
+    )
     words = ["the", "cat", "sat", "on", "the", "mat"]
-    found = shuffle.untrained(words, shuffle.shuffled(6))
-    assert set(found) == {*POSITIONS_OF_WORDS, shuffle.CAUSAL}
+    found = positions_at_work.untrained_changes(words, positions_at_work.shuffled_order(6))
+    assert set(found) == {*POSITIONS_OF_WORDS, positions_at_work.CAUSAL}
     assert found.pop("none") < 1e-5
     assert min(found.values()) > 1e-3
     run = RunStore().get("recorded-korean")
-    noticed, (before, after), moved = shuffle.of_run(run, "the teacher bought a big egg")
+    noticed, (before, after), moved = positions_at_work.shuffle_words(
+        run, "the teacher bought a big egg"
+    )
     assert noticed.min() > 0.01
     assert before == "선생님은 큰 달걀을 샀다."
     assert after != before
     assert sorted(moved) == sorted(["the", "teacher", "bought", "a", "big", "egg"])
     run = RunStore().get("recorded-digits")
     picture = run.probe().images[3]
-    moved, before, after = shuffle.of_picture(run, picture)
+    moved, before, after = positions_at_work.shuffle_patches(run, picture)
     assert moved.shape == picture.shape
     assert sorted(moved.ravel()) == sorted(picture.ravel())
-    row, column = divmod(shuffle.shuffled(49)[1], 7)
+    row, column = divmod(positions_at_work.shuffled_order(49)[1], 7)
     patch = picture[0, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4]
     np.testing.assert_array_equal(moved[0, :4, 4:8], patch)
     assert abs(before - after).max() > 0.01
@@ -73,7 +77,7 @@ def test_alibi_falls_with_distance_and_positions_notice_a_shuffle():
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
 def test_a_shuffle_is_a_new_order_of_all_places(n):
-    order = shuffle.shuffled(n)
+    order = positions_at_work.shuffled_order(n)
     assert sorted(order) == list(range(n))
     assert n < 2 or order != list(range(n))
 
@@ -87,7 +91,7 @@ def test_a_shuffle_is_a_new_order_of_all_places(n):
 )
 def test_what_a_run_cannot_read_is_said(run_id, text, sentence):
     with pytest.raises(ValueError, match=sentence):
-        shuffle.of_run(RunStore().get(run_id), text)
+        positions_at_work.shuffle_words(RunStore().get(run_id), text)
 
 
 def small_race(tmp_path, position="sinusoidal", task="copy"):
@@ -113,7 +117,7 @@ def small_race(tmp_path, position="sinusoidal", task="copy"):
 @pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
 def test_every_kind_answers_up_to_twice_the_trained_length(tmp_path, position):
     _, _, run = small_race(tmp_path, position)
-    table, trained, _why = longer.extrapolate(run)
+    table, trained, _why = positions_at_work.extrapolate(run)
     assert trained == 5
     assert table["length"].iloc[-1] == 10
     assert table["tokens"].between(0, 1).all()
@@ -125,7 +129,7 @@ def test_a_learned_table_that_ends_says_so(tmp_path):
     short = short.replace(model=short.model.replace(max_len=6).model_dump())
     run = store.create(short, state="finished")
     save(build(short), run.folder / "checkpoints" / "last")
-    table, _trained, why = longer.extrapolate(run)
+    table, _trained, why = positions_at_work.extrapolate(run)
     assert "learned position table has 6 rows" in why
     assert np.isnan(table["tokens"].iloc[-1])
     assert not np.isnan(table["tokens"].iloc[0])
@@ -133,4 +137,4 @@ def test_a_learned_table_that_ends_says_so(tmp_path):
 
 @pytest.mark.parametrize(("preset", "words"), [("vit-digits", "Pictures"), ("translate", "copy")])
 def test_where_there_is_no_longer_sequence_it_is_said(preset, words):
-    assert words in longer.can_extrapolate(PRESETS[preset].experiment)
+    assert words in positions_at_work.can_extrapolate(PRESETS[preset].experiment)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.inspect.attention.test_alignment import ITEMS, even, never, perfect, snapshot_of
 from tests.inspect.constructed import text_experiment, vit_experiment
-from tfm_core.inspect.progress.moments import moments
+from tfm_core.inspect.moments import moments
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.store import RECORDED, RunStore

@@ -6,7 +6,7 @@ import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.progress.validation import better_validation
+from tfm_core.inspect.moments import better_validation
 from tfm_core.runs.curves import Curves
 
 WINDOW = 7

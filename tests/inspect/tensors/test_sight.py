@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.inspect.tensors import axes as of_axes
 from tfm_core.inspect.tensors import operations, sight
-from tfm_core.inspect.tensors.axes import regrouped
-from tfm_core.inspect.tensors.errors import MISTAKES, UNKNOWN
-from tfm_core.inspect.tensors.operations import OPERATIONS, read
+from tfm_core.inspect.tensors import shapes as of_axes
+from tfm_core.inspect.tensors.operations import OPERATIONS, parse_arguments
+from tfm_core.inspect.tensors.shapes import MISTAKES, UNKNOWN, regrouped
 from tfm_core.inspect.tensors.sight import NEW, PREPARED, InputSpec
 from tfm_core.trace.subject import book_example
 from tfm_core.trace.trace import trace
@@ -34,10 +33,10 @@ SHARES = {  # what PyTorch's documentation says of contiguous inputs
 def looked(name, shape=None, second=None, prepared="as it is", dtype="float32", **texts):
     operation = OPERATIONS[name]
     typed = second or operation.second
-    return sight.sight(
+    return sight.run_operation(
         name,
         InputSpec(operations.shape_of(shape or operation.shape), dtype=dtype, prepared=prepared),
-        read(operation, texts),
+        parse_arguments(operation, texts),
         None if typed is None else operations.shape_of(typed),
     )
 
@@ -103,13 +102,13 @@ def test_memory_is_shared_or_comes_back_as_pytorch_says():
     assert found["torch.from_numpy(a); a[0] = 99"] == "t = [99.0, 1.0, 2.0]"
     assert found["torch.tensor(a); a[0] = 99"] == "t = [0.0, 1.0, 2.0]"
     assert found["n = t.numpy(); t[1] = 7"] == "n = [0.0, 7.0, 0.0]"
-    values = read(OPERATIONS["to"], {"type": "float32"})
-    seen = sight.sight("to", InputSpec((2, 3)), values)
+    values = parse_arguments(OPERATIONS["to"], {"type": "float32"})
+    seen = sight.run_operation("to", InputSpec((2, 3)), values)
     assert seen.shares == (True,)
     assert "no copy" in sight.note(seen)
     own = InputSpec((4,), (0.0, 0.5, -1.9, 2.0))
     found = {
-        name: sight.sight("to", own, read(OPERATIONS["to"], {"type": name}))
+        name: sight.run_operation("to", own, parse_arguments(OPERATIONS["to"], {"type": name}))
         for name in ("int64", "bool")
     }
     assert found["int64"].after.values.tolist() == [0, 0, -1, 2]
@@ -199,8 +198,8 @@ def test_a_mean_and_an_argmax_are_made_of_what_lies_along_their_axis(dim, keepdi
     numbers = operations.numbers_of("5, 2, 7, 1, 9, 0, 3, 8, 4, 6, 11, 10", 12)
     source = InputSpec((3, 2, 2), numbers)
     for name in ("mean", "argmax"):
-        values = read(OPERATIONS[name], {"dim": dim, "keepdim": keepdim})
-        seen = sight.sight(name, source, values)
+        values = parse_arguments(OPERATIONS[name], {"dim": dim, "keepdim": keepdim})
+        seen = sight.run_operation(name, source, values)
         x = seen.before[0].values
         for index in np.ndindex(*seen.after.shape):
             cells = [x[at] for (at,) in sources(seen, index)]

@@ -4,7 +4,7 @@ from tests.inspect.constructed import vit_experiment
 from tfm_core.choices.config import ViTConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import data_shape
-from tfm_core.inspect.text.beside_pictures import aspects, reads_pixels, reads_words
+from tfm_core.inspect.text.embeddings import compare_inputs, reads_pixels, reads_words
 from tfm_core.models.build import build_model
 
 WORDS = [name for name, one in PRESETS.items() if reads_words(one.experiment)]
@@ -12,7 +12,7 @@ PIXELS = [name for name, one in PRESETS.items() if reads_pixels(one.experiment)]
 
 
 def table(language="translate", vision="vit-digits"):
-    made = aspects(PRESETS[language].experiment, PRESETS[vision].experiment)
+    made = compare_inputs(PRESETS[language].experiment, PRESETS[vision].experiment)
     return {str(what): both for what, *both in made}
 
 
@@ -47,6 +47,6 @@ def test_every_model_of_words_and_of_pictures_has_its_own_numbers():
     assert "reads in order" in table("translate-additive")["positions"][0]
     words = PRESETS["translate"].experiment
     for pooling, more, label in (("mean", 0, "Mean"), ("cls", 1, "CLS token")):
-        found = {what: both for what, *both in aspects(words, vit_experiment(pooling))}
+        found = {what: both for what, *both in compare_inputs(words, vit_experiment(pooling))}
         assert f"Always {16 + more} tokens" in found["length"][1]
         assert f"from one vector: {label}" in found["output"][1]

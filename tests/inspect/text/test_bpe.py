@@ -6,9 +6,16 @@ from collections import Counter
 import pytest
 
 from tfm_core.data.vocabulary import UNK
-from tfm_core.inspect.text import bpe, tokenise
-from tfm_core.inspect.text.bpe import END, learn
-from tfm_core.inspect.text.tokenise import clean, grammar_corpus, vocabulary, word_counts, words_of
+from tfm_core.inspect.text import tokenise
+from tfm_core.inspect.text.tokenise import (
+    END,
+    clean,
+    grammar_corpus,
+    learn_merges,
+    vocabulary,
+    word_counts,
+    words_of,
+)
 
 PAPER = ["low"] * 5 + ["lower"] * 2 + ["newest"] * 6 + ["widest"] * 3
 KOREAN = words_of("개가 공을 본다. 개가 고양이를 본다. 고양이가 개를 봤다.")
@@ -21,13 +28,13 @@ def by_counting(words, most):
     numbers = {token: index for index, token in enumerate(sorted({*"".join(words), END}))}
     merges = []
     while len(merges) < most:
-        pairs = bpe.pair_counts(split, counts)
+        pairs = tokenise.pair_counts(split, counts)
         if not pairs or max(pairs.values()) < 2:
             break
         left, right = min(pairs, key=lambda p: (-pairs[p], numbers[p[0]], numbers[p[1]]))
         merges.append((left, right, pairs[left, right]))
         numbers.setdefault(left + right, len(numbers))
-        split = {word: bpe.apply(pieces, left, right) for word, pieces in split.items()}
+        split = {word: tokenise.apply(pieces, left, right) for word, pieces in split.items()}
     return tuple(merges)
 
 
@@ -42,42 +49,46 @@ def random_words(seed):
     ids=["paper", "korean", *(f"random {n}" for n in range(2)), "grammar"],
 )
 def test_merges_are_those_of_direct_counting(words):
-    assert learn(words, 60).merges == by_counting(words, 60)
+    assert learn_merges(words, 60).merges == by_counting(words, 60)
 
 
 def test_the_papers_example_begins_as_there_and_cuts_in_order():
-    merged = [bpe.shown(left + right) for left, right, _count in learn(PAPER, 9).merges]
+    merged = [
+        tokenise.shown_token(left + right) for left, right, _count in learn_merges(PAPER, 9).merges
+    ]
     assert merged[0] == "es"
     assert {"est</w>", "lo", "low"} <= set(merged)
-    assert learn(["abcdefg"]).merges == ()
+    assert learn_merges(["abcdefg"]).merges == ()
     for k in [0, 1, 5, 17, 60]:
         words = words_of(grammar_corpus("english"))
-        learned = learn(words, 60)
+        learned = learn_merges(words, 60)
         expected = []
         for word in words[:50]:
             pieces = [*word, END]
             for left, right, _count in learned.merges[:k]:
-                pieces = bpe.apply(pieces, left, right)
+                pieces = tokenise.apply(pieces, left, right)
             expected += pieces
-        found = bpe.tokens(learned, words[:50], k)
-        assert [token.shown for token in found] == [bpe.shown(piece) for piece in expected]
+        found = tokenise.bpe_tokens(learned, words[:50], k)
+        assert [token.shown for token in found] == [
+            tokenise.shown_token(piece) for piece in expected
+        ]
         known = learned.vocabulary(k)
         assert [token.id for token in found] == [known[piece] for piece in expected]
-    learned = learn(PAPER)
-    found = bpe.lengths(learned, [*PAPER, "wit"])
+    learned = learn_merges(PAPER)
+    found = tokenise.text_lengths(learned, [*PAPER, "wit"])
     sizes, totals = found["size"], found["length"]
     for k in range(len(learned.merges) + 1):
-        assert totals[k] == len(bpe.tokens(learned, [*PAPER, "wit"], k))
+        assert totals[k] == len(tokenise.bpe_tokens(learned, [*PAPER, "wit"], k))
         assert sizes[k] == 4 + len(learned.vocabulary(k))
     assert list(totals) == sorted(totals, reverse=True)
-    found = bpe.tokens(learned, ["lxw"], 5)
+    found = tokenise.bpe_tokens(learned, ["lxw"], 5)
     assert [(token.shown, token.is_unknown) for token in found] == [
         ("l", False),
         ("<unk>", True),
         ("w", False),
         ("</w>", False),
     ]
-    assert bpe.lengths(learned, ["lxw"])["length"][5] == len(found)
+    assert tokenise.text_lengths(learned, ["lxw"])["length"][5] == len(found)
 
 
 @pytest.mark.parametrize(

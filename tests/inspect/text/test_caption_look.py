@@ -11,9 +11,9 @@ from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import PlacedDigit
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.map_view import of_head
-from tfm_core.inspect.text import caption_look
-from tfm_core.inspect.text import caption_look as caption_scores
+from tfm_core.inspect.attention.maps import head_map
+from tfm_core.inspect.text import captions
+from tfm_core.inspect.text import captions as caption_scores
 from tfm_core.probe import labels
 from tfm_core.probe.items import caption_item
 from tfm_core.probe.snapshot import probe_of, take
@@ -70,15 +70,15 @@ def test_pictures_words_and_maps_of_the_probe_have_their_tokens(run):
                 np.testing.assert_array_equal(example.masks[module], mask)
                 assert (weights[:, ~mask] == 0).all()
                 np.testing.assert_allclose(weights.astype(np.float32).sum(-1), 1, atol=5e-3)
-    data = caption_look.data_of(run.experiment)
-    laid_out = caption_look.unseen_scene(run, 5)
+    data = captions.data_of(run.experiment)
+    laid_out = captions.unseen_scene(run, 5)
     composed = [
-        caption_look.Piece(placed, caption_look.unseen_digits(run, placed.number)[hand])
+        captions.Piece(placed, captions.unseen_digits(run, placed.number)[hand])
         for placed, hand in laid_out
     ]
-    picture, _boxes = caption_look.compose_pieces(composed)
+    picture, _boxes = captions.compose_pieces(composed)
     assert np.array_equal(picture, data.test.pictures(torch.tensor([5]))[0].numpy())
-    look = caption_look.look_at_unseen(run, 5)
+    look = captions.look_at_unseen(run, 5)
     assert np.array_equal(look.example.picture, picture)
     assert look.example.item["truth"] == list(data.test.captions[5].words)
 
@@ -99,15 +99,15 @@ def test_composed_pictures_are_described_and_heads_scored_in_their_boxes(run):
             ]
         np.testing.assert_allclose(score.share, np.mean(expected, 0), atol=1e-3)
         assert score["chance"].between(0.1, 0.4).all()
-    look = caption_look.look_at_unseen(run, 3)
+    look = captions.look_at_unseen(run, 3)
     share = np.arange(4.0).reshape(2, 2) / 8
     word = {"text": "three", "likely": (), "box": (0, 0, 7, 7), "share": share}
-    told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
-    (row, *_) = caption_scores.scores(told, 1, 0).itertuples(index=False)
+    told = captions.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
+    (row, *_) = caption_scores.digit_scores(told, 1, 0).itertuples(index=False)
     assert tuple(row) == ("three", 0.25, 0.375, 2, 2)
-    assert caption_scores.scores(told, 1)["share"][0] == pytest.approx(0.3125)
-    assert of_head(look.maps, 0).shape == look.maps.shape[2:]
-    look = caption_look.look_at_scene(run, pieces(run, (7, 0, 0), (3, 28, 14)))
+    assert caption_scores.digit_scores(told, 1)["share"][0] == pytest.approx(0.3125)
+    assert head_map(look.maps, 0).shape == look.maps.shape[2:]
+    look = captions.look_at_scene(run, pieces(run, (7, 0, 0), (3, 28, 14)))
     assert look.example.item["tgt_text"] == "a three right of a seven"
     n_words = len(look.words)
     assert look.maps.shape == (2, 2, n_words, 7, 7)
@@ -120,7 +120,7 @@ def test_composed_pictures_are_described_and_heads_scored_in_their_boxes(run):
 
 def pieces(run, *squares):
     return [
-        caption_look.Piece(PlacedDigit(n, left, top), caption_look.unseen_digits(run, n)[3])
+        captions.Piece(PlacedDigit(n, left, top), captions.unseen_digits(run, n)[3])
         for n, left, top in squares
     ]
 
@@ -131,7 +131,7 @@ def test_what_is_written_is_scored_by_the_box_that_its_word_names():
     boxes = [(0, 0, 21, 21), (28, 28, 49, 49), (28, 0, 49, 21)]
     truth = caption_item(config, caption(scene, config), boxes, 7)
     assert truth["tgt_text"].startswith("a three right of a seven, ")
-    said = caption_look.answered(("seven", "eight", "seven", "three", "three"), truth, "")
+    said = captions.written_item(("seven", "eight", "seven", "three", "three"), truth, "")
     assert said["boxes"] == [list(boxes[0]), None, list(boxes[1]), list(boxes[2]), None]
     assert said["alignment"][1] == []
     assert said["truth"] == truth["tgt"]
@@ -147,4 +147,4 @@ def test_what_is_written_is_scored_by_the_box_that_its_word_names():
 )
 def test_what_cannot_be_composed_is_said(run, places, sentence):
     with pytest.raises(ValueError, match=sentence):
-        caption_look.look_at_scene(run, pieces(run, *places))
+        captions.look_at_scene(run, pieces(run, *places))

@@ -14,19 +14,25 @@ from tests.training.test_loop import experiment  # noqa: E402
 from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
 from tfm_core.decoding import SamplingConfig  # noqa: E402
+from tfm_core.inspect.answers import wrong_first  # noqa: E402
 from tfm_core.inspect.attention.example import (  # noqa: E402
     example_of,
     look_at_text,
 )
-from tfm_core.inspect.errors.answers import wrong_first  # noqa: E402
-from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
-from tfm_core.inspect.masks.scores import of_run  # noqa: E402
-from tfm_core.inspect.positions.longer import can_extrapolate  # noqa: E402
-from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
-from tfm_core.inspect.text.gpt_reading import lens_logits, logit_lens, look_through, sum_of  # noqa: E402  # noqa: E402
-from tfm_core.inspect.text.surprisal import example_text, predictions, surprisals  # noqa: E402
-from tfm_core.inspect.writing.source import source_of  # noqa: E402
-from tfm_core.inspect.writing.steps import next_token  # noqa: E402
+from tfm_core.inspect.generation import next_token  # noqa: E402
+from tfm_core.inspect.generation_source import source_of  # noqa: E402
+from tfm_core.inspect.mask_lab import PAD_TOKEN, run_projection  # noqa: E402
+from tfm_core.inspect.positions_at_work import can_extrapolate  # noqa: E402
+from tfm_core.inspect.positions_at_work import shuffle_words as shuffled  # noqa: E402
+from tfm_core.inspect.text.language_model import (  # noqa: E402
+    answer_sum,
+    example_text,
+    lens_logits,
+    logit_lens,
+    predictions,
+    read_with_lens,
+    surprisals,
+)
 from tfm_core.probe import snapshot  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.items import LENGTH  # noqa: E402
@@ -120,9 +126,9 @@ def test_texts_that_cannot_be_read_or_shown_as_masks_get_a_sentence(run, adder):
     with pytest.raises(ValueError, match="not a language model"):
         surprisals(adder[0], "1+1")
     with pytest.raises(ValueError, match="no padding between source and target"):
-        of_run(adder[0], "padding", ("1", PAD_TOKEN), ())
+        run_projection(adder[0], "padding", ("1", PAD_TOKEN), ())
     with pytest.raises(ValueError, match="“€” is not a word"):
-        of_run(run[0], "causal", ("€",), ())
+        run_projection(run[0], "causal", ("€",), ())
 
 
 def test_prompts_and_ones_own_text_are_mapped_and_continued(run):
@@ -160,7 +166,7 @@ def test_without_a_right_answer_it_is_said_and_the_lab_gets_the_scores(run):
     assert "A language model" in can_extrapolate(found.experiment)
     found, trainer = run
     words = list("and so")
-    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), 0, 1)
+    projected = run_projection(found, "combined", (*words, PAD_TOKEN), (), 0, 1)
     assert projected.query == projected.key == (*words, PAD_TOKEN)
     task = text_task(found.experiment.task)
     ids = torch.tensor([[BOS, *task.tgt_vocabulary.encode(words), PAD]])
@@ -173,11 +179,11 @@ def test_without_a_right_answer_it_is_said_and_the_lab_gets_the_scores(run):
 
 def test_a_sum_is_written_digit_by_digit(adder):
     found, trainer = adder
-    _source, answer, truth, chances = sum_of(found, "17+25")
+    _source, answer, truth, chances = answer_sum(found, "17+25")
     assert truth == ("4", "2", "<eos>")
     np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
     assert tuple(chances.idxmax(axis=1)) == answer
-    read, says, *_shares = look_through(found, "17+25")
+    read, says, *_shares = read_with_lens(found, "17+25")
     assert read == ("<bos>", *answer[:-1])
     assert says[-1] == answer
     assert trainer.model is not None
@@ -186,4 +192,4 @@ def test_a_sum_is_written_digit_by_digit(adder):
 def test_the_lens_is_for_decoder_only_models(tmp_path):
     found, _trainer = trained(tmp_path, experiment("encoder-only", "sort"))
     with pytest.raises(ValueError, match="decoder-only model"):
-        look_through(found, "3 1 2")
+        read_with_lens(found, "3 1 2")

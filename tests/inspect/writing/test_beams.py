@@ -9,9 +9,9 @@ torch = pytest.importorskip("torch")
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.training.test_language import language  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS, PAD, UNK  # noqa: E402
-from tfm_core.inspect.writing import beams  # noqa: E402
-from tfm_core.inspect.writing.beams import BeamSettings, wider_than  # noqa: E402
-from tfm_core.inspect.writing.source import continuing, source_of  # noqa: E402
+from tfm_core.inspect import generation  # noqa: E402
+from tfm_core.inspect.generation import BeamSettings, wider_than  # noqa: E402
+from tfm_core.inspect.generation_source import continuing, source_of  # noqa: E402
 
 LENGTH = 2
 PROMPTS = ("", "a", "the", "s", "th", "an", "he")
@@ -24,7 +24,7 @@ def learned(tmp_path_factory):
 
 
 def compare(run, prompt, *, width, n, alpha=0.0):
-    return beams.compare(continuing(run, tuple(prompt)), BeamSettings(width, n, alpha))
+    return generation.compare_beams(continuing(run, tuple(prompt)), BeamSettings(width, n, alpha))
 
 
 def every_text(model, prompt, length):
@@ -85,7 +85,7 @@ def test_samples_are_scored_as_beams_and_penalties_order_by_the_score(learned):
     by_tokens = {source_of(run, "").tokens_of(ids): score for ids, score in scores.items()}
     for text in (found.greedy, found.wide, *found.samples, *found.steps[-1]):
         assert text.score == pytest.approx(by_tokens[text.tokens], abs=1e-4)
-    assert len(found.samples) == beams.N_SAMPLES
+    assert len(found.samples) == generation.N_SAMPLES
     # the same text may be found in two ways, and its score be rounded in two
     ordered = [round(text.score, 6) for _by, text in found.others]
     assert ordered == sorted(ordered, reverse=True)

@@ -11,16 +11,11 @@ from tests.training.test_language import language  # noqa: E402
 from tests.training.test_loop import experiment  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
 from tfm_core.decoding import SamplingConfig, greedy  # noqa: E402
-from tfm_core.inspect.attention.map_view import of_head  # noqa: E402
+from tfm_core.inspect import generation  # noqa: E402
+from tfm_core.inspect.attention.maps import head_map  # noqa: E402
 from tfm_core.inspect.attention.trained import data_of  # noqa: E402
-from tfm_core.inspect.writing import steps  # noqa: E402
-from tfm_core.inspect.writing.source import (  # noqa: E402
-    continuing,
-    picture_source,
-    source_of,
-    writes,
-)
-from tfm_core.inspect.writing.steps import beside_truth, parts_at  # noqa: E402
+from tfm_core.inspect.generation import compare_with_truth, first_error  # noqa: E402
+from tfm_core.inspect.generation_source import can_write, continuing, picture_source, source_of  # noqa: E402
 
 GREEDY = SamplingConfig(temperature=0)
 FAMILIES = ("encoder-decoder", "decoder-only", "recurrent", "captioner", "language")
@@ -62,7 +57,7 @@ def logits_after(source, ids):
 
 
 def test_steps_tell_the_models_probabilities_and_write_as_decoding_does(source):
-    writing = steps.write(source, GREEDY, n=6)
+    writing = generation.write(source, GREEDY, n=6)
     ids = []
     for token in writing.tokens:
         chances = logits_after(source, ids).softmax(-1)
@@ -81,25 +76,25 @@ def test_steps_tell_the_models_probabilities_and_write_as_decoding_does(source):
     found = greedy(source.model, source.src, max_len=5).ids[0].tolist()
     if set(found) & set(source.never):
         pytest.skip("this untrained model would write a token that is never written")
-    written = [token.own.id for token in steps.write(source, GREEDY, n=5).tokens]
+    written = [token.own.id for token in generation.write(source, GREEDY, n=5).tokens]
     assert written == found[: len(written)]
-    writing = steps.write(source, GREEDY, n=5)
+    writing = generation.write(source, GREEDY, n=5)
     n_layers, n_heads, n_steps, n_keys = writing.attention.shape
     assert (n_steps, n_keys) == (len(writing.tokens), len(writing.keys))
     np.testing.assert_allclose(writing.attention.sum(-1), 1, atol=1e-4)
     for place in range(n_steps):  # nothing that is not there yet
         assert (writing.attention[:, :, place, writing.n_read + place :] == 0).all()
-    mean = of_head(writing.attention, n_layers - 1)
+    mean = head_map(writing.attention, n_layers - 1)
     np.testing.assert_allclose(mean, writing.attention[-1].mean(0))
     np.testing.assert_array_equal(
-        of_head(writing.attention, 0, n_heads - 1), writing.attention[0, -1]
+        head_map(writing.attention, 0, n_heads - 1), writing.attention[0, -1]
     )
 
 
 def test_a_forced_token_changes_what_follows_and_an_unwritten_one_is_refused(source):
-    free = steps.write(source, GREEDY, n=5)
+    free = generation.write(source, GREEDY, n=5)
     at = next(n for n in (3, 2) if free.tokens[0].best[n].id != EOS)
-    forced = steps.write(source, GREEDY, n=5, forced={0: free.tokens[0].best[at].id})
+    forced = generation.write(source, GREEDY, n=5, forced={0: free.tokens[0].best[at].id})
     first, second = forced.tokens[:2]
     assert first.is_forced
     assert first.own.id == free.tokens[0].best[at].id
@@ -109,21 +104,21 @@ def test_a_forced_token_changes_what_follows_and_an_unwritten_one_is_refused(sou
     assert second.own.id == int(logits_after(source, [first.own.id]).argmax())
     for id in (BOS, len(source.vocabulary)):
         with pytest.raises(ValueError, match=f"Token {id} can.t be written"):
-            steps.write(source, GREEDY, n=3, forced={0: id})
+            generation.write(source, GREEDY, n=3, forced={0: id})
 
 
 def test_one_seed_draws_one_text_and_the_truth_stands_beside(source):
     hot = SamplingConfig(1.5, top_k=5)
-    first, again = (steps.write(source, hot, seed=3, n=6) for _ in range(2))
+    first, again = (generation.write(source, hot, seed=3, n=6) for _ in range(2))
     assert first.words == again.words
-    others = {steps.write(source, hot, seed=seed, n=6).words for seed in range(8)}
+    others = {generation.write(source, hot, seed=seed, n=6).words for seed in range(8)}
     assert len(others) > 1
     for token in first.tokens:
         assert token.own.drawn > 0
         assert token.n_left == 5
         assert sum(one.drawn > 0 for one in token.best) == 5
-    writing = steps.write(source, GREEDY)
-    found = beside_truth(writing)
+    writing = generation.write(source, GREEDY)
+    found = compare_with_truth(writing)
     if source.truth is None:
         assert found is None
         return
@@ -134,18 +129,18 @@ def test_one_seed_draws_one_text_and_the_truth_stands_beside(source):
         said = places.iloc[place]
         assert said["truth_chance"] == pytest.approx(float(chances[id]), abs=1e-5)
         assert said["taught"] == source.vocabulary.token(int(chances.argmax()))
-    for one in places[: parts_at(places)].itertuples():  # up to there both read the same
+    for one in places[: first_error(places)].itertuples():  # up to there both read the same
         assert one.free == one.taught == one.truth
     assert places["truth"].notna().sum() == len(ids)
 
 
 def test_an_encoder_writes_every_place_by_itself(at_once):
-    free = steps.write(at_once, GREEDY)
+    free = generation.write(at_once, GREEDY)
     assert free.words == at_once.tokens_of(
         greedy(at_once.model, at_once.src, max_len=at_once.longest).ids[0].tolist()
     )
     other = next(one.id for one in free.tokens[0].best[1:] if one.id != EOS)
-    forced = steps.write(at_once, GREEDY, forced={0: other})
+    forced = generation.write(at_once, GREEDY, forced={0: other})
     assert forced.tokens[0].own.id == other
     for one, same in zip(forced.tokens[1:], free.tokens[1:], strict=False):
         assert one.own.id == same.own.id
@@ -155,7 +150,7 @@ def test_what_writes_no_text_and_a_prompt_that_fills_the_context_say_so(tmp_path
     from tests.inspect.constructed import vit_experiment
 
     run, _trainer = trained(tmp_path, small(vit_experiment("mean")))
-    assert not writes(run.experiment)
+    assert not can_write(run.experiment)
     with pytest.raises(ValueError, match="does not turn sentences into text"):
         source_of(run, "one")
     with pytest.raises(ValueError, match="does not describe pictures"):

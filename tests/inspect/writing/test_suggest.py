@@ -5,7 +5,7 @@ import pytest
 from tfm_core.choices.config import CorpusTaskConfig, TextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text.nearest import sampled_sentences
-from tfm_core.inspect.writing.source import next_words
+from tfm_core.inspect.generation_source import next_words
 
 KOREAN = text_task(TextTaskConfig.named("english-korean"))
 

@@ -1,22 +1,27 @@
-"""What differs between experiments, one row a setting, and runs found by words; torch-free.
+"""What differs between experiments: settings in rows, names made of them, and seeds.
 
-A setting that an experiment lacks, or that has no effect in it, has no value there.
+A setting that an experiment lacks, or that has no effect in it, has no value there. A name says all
+of a few differences, else those that distinguish the experiments; equal ones are numbered.
+Torch-free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from pydantic.fields import FieldInfo
 
 from tfm_core.choices.config import Experiment, TunedConfig, family_label
 from tfm_core.choices.config.base import Config, choices_of, plain
+from tfm_core.choices.mistakes import MISTAKES
+from tfm_core.choices.variants.norms import NORMS
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, listed
+from tfm_core.sentences import N_, Sentence, StudentError, listed, words
 
 FAMILY, TASK = "model.family", "task.name"
 ABSENT = "–"
@@ -77,7 +82,7 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     for section, config in sections:
         for name, field in type(config).model_fields.items():
             path = f"{section}.{name}"
-            if path not in _SEPARATE and _is_heeded(config, name):
+            if path not in _SEPARATE and _has_effect(config, name):
                 yield path, _setting(config, name, field)
     if experiment.training is not None:
         yield "seed", (N_("Seed"), experiment.seed, str(experiment.seed))
@@ -86,7 +91,7 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
 _SEPARATE = {FAMILY, TASK, "task.kind"}
 
 
-def _is_heeded(config: Config, name: str) -> bool:
+def _has_effect(config: Config, name: str) -> bool:
     """Return whether a setting has an effect, given the others."""
     if name == "max_len":
         return POSITIONS[getattr(config, "position", "none")].has_table
@@ -135,7 +140,7 @@ def _fields(kept: Sequence[dict[str, SettingValue]]) -> list[str]:
     return sorted(found, key=lambda path: order.get(path, sections.index(path.partition(".")[0])))
 
 
-def is_found(run: Run, words: str, *, also: str = "") -> bool:
+def matches_search(run: Run, words: str, *, also: str = "") -> bool:
     """Return whether every word is in a label of a run, in ``also``, or begins a variant.
 
     ``n_heads=8`` finds that setting, ``#too-slow`` the runs with that tag.
@@ -175,3 +180,217 @@ def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, .
         for word in (*text.casefold().split(), value.casefold())
     }
     return frozenset(pairs), tuple(sorted(words_of_variants))
+
+
+MAX_SETTINGS = 3
+"""The most settings in a name."""
+
+
+def run_names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
+    """Return a name for each experiment, all of them different."""
+    rows = differences(experiments)
+    chosen = _most_distinct([row for row in rows if row.field not in _follows(rows)])
+    made = [
+        listed(filter(None, (phrase(row, number) for row in chosen))) or experiment.task.facts.label
+        for number, experiment in enumerate(experiments)
+    ]
+    counts, seen = Counter(made), Counter[str]()
+    result: list[str] = []
+    for name in made:
+        seen[name] += 1
+        is_alone = counts[name] == 1
+        result.append(name if is_alone else N_("{name}, no. {n}", name=name, n=seen[name]))
+    return tuple(result)
+
+
+def change_text(one: Experiment, other: Experiment) -> str:
+    """Return what of the other experiment differs from the first, all of it; empty if nothing."""
+    rows = differences([one, other])
+    shown = (phrase(row, 1) for row in rows if row.field not in _follows(rows))
+    return listed(filter(None, shown))
+
+
+def _follows(rows: Sequence[Difference]) -> set[str]:
+    """Return the settings that differ because another one does."""
+    found = {row.field for row in rows}
+    return {own for own, other in _FOLLOWERS.items() if other in found}
+
+
+_FOLLOWERS = {
+    "training.weight_decay": "training.optimizer",
+    "training.beta2": "training.optimizer",
+    "task.alpha": "task.rank",
+}
+_LAST = ("training.validate_every", "training.snapshots", "training.final_test")
+"""Settings that change no weight: in a name only if nothing else differs."""
+
+
+def _most_distinct(rows: Sequence[Difference]) -> list[Difference]:
+    """Return the rows to say: all of a few, else those that distinguish most experiments.
+
+    A different task, or else a different family, is always said.
+    """
+    candidates = [row for row in rows if row.field not in _LAST] or list(rows)
+    if len(candidates) <= MAX_SETTINGS:
+        return candidates
+    chosen = [row for row in candidates if row.field == TASK] or [
+        row for row in candidates if row.field == FAMILY
+    ]
+    n_distinct = _n_distinct(chosen) if chosen else 1
+    while len(chosen) < MAX_SETTINGS:
+        best = max(
+            (row for row in candidates if row not in chosen),
+            key=lambda row: _n_distinct([*chosen, row]),
+        )
+        if _n_distinct([*chosen, best]) == n_distinct:
+            break
+        chosen.append(best)
+        n_distinct = _n_distinct(chosen)
+    return [row for row in candidates if row in chosen]
+
+
+def _n_distinct(rows: Sequence[Difference]) -> int:
+    """Return how many of the experiments these rows distinguish."""
+    return len(set(zip(*(row.texts for row in rows), strict=True)))
+
+
+def phrase(row: Difference, number: int) -> str:
+    """Return one value of a row for a name; empty if the experiment has none."""
+    value = row.values[number]
+    if value is None:
+        return ""
+    field, forms = row.field, _forms(row.field)
+    if isinstance(value, bool) and "yes" in forms:
+        return forms["yes" if value else "no"]
+    if isinstance(value, int | float) and "many" in forms:
+        form = "none" if not value else "one" if value == 1 else "many"
+        shown = f"{100 * value:.4g}" if field in _SHARES else plain(value)
+        return N_(forms.get(form, forms["many"]), n=shown)
+    if field.endswith(".mistakes") and isinstance(value, tuple):
+        return listed(MISTAKES[name].short for name in value) or forms["none"]
+    if field == "model.norm":
+        return NORMS[str(value)].phrase
+    if field in _BARE:
+        return row.texts[number]
+    rule = forms.get("value", N_("{label} {value}"))
+    return N_(rule, label=row.label, value=row.texts[number])
+
+
+@cache
+def _forms(field: str) -> Mapping[str, Sentence]:
+    """Return how a setting is said, from ``choices/phrases.md``: yes, no, none, one, many, value.
+
+    Empty where it is said as its label and value.
+    """
+    try:
+        return words(f"choices/phrases/{field}")
+    except KeyError:
+        return {}
+
+
+_SHARES = {"training.warmup", "training.batch_warmup"}
+_BARE = {
+    "model.family",
+    "model.activation",
+    "model.cell",
+    "task.operation",
+    "task.name",
+    "task.base",
+    "task.trains",
+    "training.optimizer",
+    "training.precision",
+}
+"""Settings whose value says it all."""
+
+
+MIN_SEEDS, USUAL_SEEDS, MAX_SEEDS = 2, 5, 20
+"""Seeds of one configuration: limits, and the default."""
+_LAST_SEED = 2**31 - 1
+
+
+def is_same_but_seed(one: Experiment, other: Experiment) -> bool:
+    """Return whether two experiments differ in nothing but, perhaps, their seed.
+
+    How many snapshots are taken changes no weight.
+    """
+    if (one.model, one.task) != (other.model, other.task):
+        return False
+    if one.training is None or other.training is None:
+        return one.training is other.training
+    return one.training.replace(snapshots=other.training.snapshots) == other.training
+
+
+def group_by_seed(runs: Sequence[Run]) -> list[dict[int, Run]]:
+    """Return runs that differ in their seed alone together, by seed, ascending.
+
+    The first run of a seed counts, and groups stand in the order of their first runs. Damaged runs
+    are left out.
+    """
+    groups: list[tuple[Experiment, dict[int, Run]]] = []
+    for run in runs:
+        if run.problem is not None:
+            continue
+        experiment = run.experiment
+        for first, group in groups:
+            if is_same_but_seed(first, experiment):
+                group.setdefault(experiment.seed, run)
+                break
+        else:
+            groups.append((experiment, {experiment.seed: run}))
+    return [dict(sorted(group.items())) for _experiment, group in groups]
+
+
+def seed_plans(
+    experiments: Sequence[Experiment], runs: Sequence[Run], n: int
+) -> list[tuple[Mapping[int, Run], list[Experiment]]]:
+    """Return, for ``n`` seeds of each experiment, the runs that exist, by seed, and what lacks.
+
+    All get the same seeds: first those that most have, then those after the first experiment's.
+    Runs count as in ``counts_as_seed``. Raises StudentError for a wrong n.
+    """
+    if not MIN_SEEDS <= n <= MAX_SEEDS:
+        raise StudentError(
+            "Choose {fewest} to {most} seeds, not {n}.", n=n, fewest=MIN_SEEDS, most=MAX_SEEDS
+        )
+    known = [runs_by_seed(experiment, runs) for experiment in experiments]
+    wanted = _choose_seeds([*known, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
+    return [
+        (found, [experiment.replace(seed=seed) for seed in wanted if seed not in found])
+        for experiment, found in zip(experiments, known, strict=True)
+    ]
+
+
+def _choose_seeds(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:
+    """Return ``n`` seeds: the most frequent first, then those from ``first`` on."""
+    counts = Counter(seed for seeds in known for seed in seeds)
+    wanted = sorted(counts, key=lambda seed: (-counts[seed], seed))[:n]
+    seed = first
+    while len(wanted) < n:
+        if seed not in wanted:
+            wanted.append(seed)
+        seed = seed + 1 if seed < _LAST_SEED else 0
+    return wanted
+
+
+def runs_by_seed(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
+    """Return the runs of an experiment by seed, ascending: the first of each seed that counts."""
+    found: dict[int, Run] = {}
+    for run in runs:
+        if (
+            run.problem is None
+            and is_same_but_seed(run.experiment, experiment)
+            and counts_as_seed(run)
+        ):
+            found.setdefault(run.experiment.seed, run)
+    return dict(sorted(found.items()))
+
+
+def counts_as_seed(run: Run) -> bool:
+    """Return whether a run is one seed of its configuration: active, finished or diverged."""
+    if run.meta.parent is not None:
+        return False
+    status = run.status
+    if status.is_active or status.state == "finished":
+        return True
+    outcome = run.outcome
+    return outcome is not None and outcome.kind == "diverged"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfm_core.data.text.task import TextTask
-    from tfm_core.inspect.knockouts.patching import Answers, Floats, Inputs
+    from tfm_core.inspect.knockouts.engine import AnswerPair, Floats, Inputs
     from tfm_core.models.build import Model
 
 LENS = Columns(
@@ -251,7 +251,7 @@ def causes_of(run: Run, pair: Pair) -> Causes:
     No picture is patched where that would take minutes. Raises ValueError, in a sentence, where
     texts differ in length or the answers do not.
     """
-    from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
+    from tfm_core.inspect.knockouts.engine import direct_effects, lens_of, patches_of
 
     model, step = model_of(run)
     two = _of_pair(run, model, pair)
@@ -275,7 +275,7 @@ def paths_of_pair(run: Run, pair: Pair, head: Part) -> HeadPaths:
 
     Raises ValueError as ``causes_of``.
     """
-    from tfm_core.inspect.knockouts.patching import paths_of
+    from tfm_core.inspect.knockouts.engine import paths_of
 
     model, _step = model_of(run)
     two = _of_pair(run, model, pair)
@@ -298,7 +298,7 @@ class TwoInputs:
 
     clean: Inputs
     changed: Inputs
-    answers: Answers
+    answers: AnswerPair
     words: tuple[str, str]
     written: str
     item: Mapping[str, Any]
@@ -308,7 +308,7 @@ def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
     """Return two texts up to the first place at which the answers differ. Raises StudentError."""
     import torch
 
-    from tfm_core.inspect.knockouts.patching import Answers
+    from tfm_core.inspect.knockouts.engine import AnswerPair
     from tfm_core.models.text import EncoderOnly
 
     task = task_of(run)
@@ -347,7 +347,7 @@ def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
         shown = {"src": () if is_text else tokens, "tgt": (*(tokens if is_text else ()), *written)}
         before = task.join_tgt(written)
     answers = words.token(ids[0]), words.token(ids[1])
-    return TwoInputs(*pair, Answers(position, *ids), answers, before, shown)
+    return TwoInputs(*pair, AnswerPair(position, *ids), answers, before, shown)
 
 
 def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInputs:
@@ -355,7 +355,7 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
     import torch
 
     from tfm_core.data.caption_words import join, vocabulary
-    from tfm_core.inspect.knockouts.patching import Answers
+    from tfm_core.inspect.knockouts.engine import AnswerPair
     from tfm_core.models.pictures import VisionTransformer
 
     experiment = run.experiment
@@ -374,7 +374,7 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
         names = experiment.task.class_names
         shown: dict[str, tuple[str, ...]] = {"src": (), "tgt": ()}
         words = str(names[first]), str(names[second])
-        return TwoInputs(clean, other, Answers(None, first, second), words, "", shown)
+        return TwoInputs(clean, other, AnswerPair(None, first, second), words, "", shown)
     config = experiment.task_as(CaptionTaskConfig)
     known = vocabulary(config)
     begin = known.specials.bos
@@ -387,7 +387,7 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
     written = tuple(known.decode(list(said)))
     words = known.token(ids[0]), known.token(ids[1])
     shown = {"src": item["src"], "tgt": written}
-    return TwoInputs(*pair, Answers(-1, *ids), words, join(written, config), shown)
+    return TwoInputs(*pair, AnswerPair(-1, *ids), words, join(written, config), shown)
 
 
 def _first_place(model: Any, clean: Inputs, changed: Inputs) -> tuple[int, tuple[int, int]]:

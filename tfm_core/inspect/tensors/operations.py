@@ -18,6 +18,7 @@ from tfm_core.sentences import N_, Paragraph, StudentError, words
 if TYPE_CHECKING:
     from torch import Tensor
 
+
 Values = Mapping[str, Any]
 Kind = Literal["moves", "fills", "places", "computes", "makes"]
 ArgumentKind = Literal["int", "ints", "number", "equation", "shape", "choice"]
@@ -108,7 +109,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 }
 
 
-def read(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
+def parse_arguments(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
     """Read what was typed for each parameter. Raises ValueError, in a sentence."""
     readers = {"int": int_of, "ints": ints_of, "number": number_of, "shape": shape_of}
     settings: dict[str, Any] = {}

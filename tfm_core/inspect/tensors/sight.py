@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from tfm_core.inspect.by_hand.text import product
+from tfm_core.inspect.by_hand_text import product
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns
-from tfm_core.inspect.tensors.axes import Index, axes_after, axes_before, sources
-from tfm_core.inspect.tensors.errors import explain
 from tfm_core.inspect.tensors.operations import (
     MAX_AXES,
     MAX_RESULT,
@@ -26,12 +24,14 @@ from tfm_core.inspect.tensors.operations import (
     listed,
     tupled,
 )
+from tfm_core.inspect.tensors.shapes import Index, axes_after, axes_before, explain_error, sources
 from tfm_core.probe.types import Array
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
+
 
 Dtype = Literal["float32", "int64"]
 PREPARED: dict[str, str] = {
@@ -117,7 +117,7 @@ class OperationResult:
     values: Values = field(default_factory=dict)
 
 
-def sight(
+def run_operation(
     name: str, source: InputSpec, values: Values, second: tuple[int, ...] | None = None
 ) -> OperationResult:
     """Run an operation and look at everything.
@@ -130,14 +130,14 @@ def sight(
     code, inputs, numbered = _inputs(operation, source, second)
     axes = axes_before(name, [one.dim() for one in inputs], values)
     before = tuple(
-        look(letter, one, numbers, names)
+        measure_tensor(letter, one, numbers, names)
         for letter, one, numbers, names in zip("xb", inputs, numbered, axes, strict=False)
     )
     lines = "\n".join([*code, operation.code(values)])
     try:
         names_made = operation.run(inputs, values)
     except (RuntimeError, IndexError, TypeError, ValueError, AssertionError) as error:
-        why = explain(name, inputs, values, error)
+        why = explain_error(name, inputs, values, error)
         kind, words = type(error).__name__, str(error)
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     made: Tensor = names_made["y"]
@@ -147,13 +147,13 @@ def sight(
     origins = _traced(operation, inputs, numbered, values, names_made)
     shapes = [tuple(one.shape) for one in inputs]
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
-    after = look("y", made, origins, names)
+    after = measure_tensor("y", made, origins, names)
     memory = made.untyped_storage().data_ptr()
     shares = tuple(one.untyped_storage().data_ptr() == memory for one in inputs)
     return OperationResult(operation, lines, before, after, shares, values=values)
 
 
-def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> TensorView:
+def measure_tensor(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> TensorView:
     """Measure a tensor; origins: a tensor laid out like it, with the element that each one is."""
     import torch
 
@@ -404,7 +404,7 @@ def about_strides(y: TensorView) -> Question | None:
     """
     if len(y.shape) < 2:
         return None
-    swapped = _again(y).transpose(0, -1)
+    swapped = _same_layout(y).transpose(0, -1)
     dense = tuple(swapped.contiguous().stride())
     answer = tupled(tuple(swapped.stride()))
     wrong = {
@@ -428,7 +428,7 @@ def about_view(y: TensorView) -> Question | None:
         return None
     yes, no = N_("Yes, without a copy"), N_("No, PyTorch refuses")
     try:
-        _again(y).transpose(0, -1).view(-1)
+        _same_layout(y).transpose(0, -1).view(-1)
         answer = yes
         because = N_("Reading it in order still walks the memory with one stride.")
     except RuntimeError:
@@ -441,7 +441,7 @@ def about_view(y: TensorView) -> Question | None:
     return choice_question(N_("Does `y.transpose(0, -1).view(-1)` work?"), answer, wrong, because)
 
 
-def _again(y: TensorView) -> Tensor:
+def _same_layout(y: TensorView) -> Tensor:
     """Return a tensor with y's sizes and strides, on memory of its own."""
     import torch
 

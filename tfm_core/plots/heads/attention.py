@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.plots.chart import cells, texts_of
 from tfm_core.plots.kinds import HOLES, legend_to
 from tfm_core.plots.palette import ThemeName

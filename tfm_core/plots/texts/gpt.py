@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.writing.steps import NEXT
+from tfm_core.inspect.generation import NEXT
 from tfm_core.plots.chart import cells, chart, texts_of
 from tfm_core.plots.kinds import frame, legend_to
 from tfm_core.plots.palette import COLOURS, GREY

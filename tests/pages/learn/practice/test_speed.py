@@ -11,7 +11,7 @@ from tests.inspect.speed.test_bench import small
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.runs.waiting import wait_until
-from tfm_core.inspect.speed import runner as runners
+from tfm_core.inspect.speed import measure as runners
 from tfm_core.inspect.speed.measure import measure
 from tfm_core.inspect.speed.report import COMPARISONS, BenchmarkCase, SpeedReport
 

@@ -16,8 +16,9 @@ from tfm_core.choices.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.map_view import MEAN, of_head
+from tfm_core.inspect.attention.maps import MEAN, head_map
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of_step
+from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.inspect.tables import table
 from tfm_core.probe.items import caption_item
 from tfm_core.probe.labels import modules_by_kind
@@ -26,7 +27,7 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 
-def scores(look: CaptionReading, layer: int, head: int = MEAN) -> pd.DataFrame:
+def digit_scores(look: CaptionReading, layer: int, head: int = MEAN) -> pd.DataFrame:
     """Return one row for each word that names a digit in the picture.
 
     word; share: of the attention of the head, or MEAN, inside its box; best: of the best head;
@@ -36,7 +37,7 @@ def scores(look: CaptionReading, layer: int, head: int = MEAN) -> pd.DataFrame:
     for word in look.words:
         if (shares := word["share"]) is not None:
             at = np.unravel_index(int(shares.argmax()), shares.shape)
-            share = float(of_head(shares, layer, head))
+            share = float(head_map(shares, layer, head))
             rows.append((word["text"], share, shares.max(), *(n + 1 for n in at)))
     return table(rows, word=object, share=float, best=float, layer=int, head=int)
 
@@ -115,7 +116,7 @@ def _composed(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     return compose(digits, squares)[0].numpy(), ink_boxes(digits, squares)[0].tolist()
 
 
-def exchanged(pieces: Sequence[Piece]) -> list[Piece]:
+def swap_places(pieces: Sequence[Piece]) -> list[Piece]:
     """Return the digits with the places of the first two exchanged."""
     one, other = pieces[0].placed, pieces[1].placed
     return [
@@ -165,7 +166,7 @@ def look_at_picture(
     written = greedy(model, images, max_len=data.train.tgt.size(1) - 1)
     whole = tuple(data.vocabulary.decode(written.ids[0].tolist()))
     answer = whole[: longest(config)]
-    item = answered(answer, truth, join(answer, config))
+    item = written_item(answer, truth, join(answer, config))
     item["goes_on"] = len(whole) > len(answer)
     inputs = inputs_of(run, item, picture)
     with capture(model, only={"weights", "mask"}) as cache:
@@ -180,7 +181,7 @@ def look_at_picture(
     )
     n_words = len(answer) + int((written.ids[0] == EOS).any())
     names = [data.vocabulary.token(i) for i in range(len(data.vocabulary))]
-    return _look(run, example, probabilities[:n_words], names)
+    return _reading(run, example, probabilities[:n_words], names)
 
 
 def look_at_unseen(run: Run, row: int) -> CaptionReading:
@@ -198,7 +199,7 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
     return look_at_picture(run, picture, item)
 
 
-def answered(answer: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[str, Any]:
+def written_item(answer: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the item of the words that a model wrote, beside the true ones.
 
     A word gets the box of the digit that the truth names with the same word, in order.
@@ -219,7 +220,9 @@ def answered(answer: Sequence[str], truth: Mapping[str, Any], text: str) -> dict
     }
 
 
-def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]) -> CaptionReading:
+def _reading(
+    run: Run, example: Example, probabilities: Array, names: Sequence[str]
+) -> CaptionReading:
     modules = modules_by_kind(run.experiment)["picture"]
     weights = example.maps(modules)[:, :, : len(probabilities)]  # (L, H, T, patches)
     side = round(weights.shape[-1] ** 0.5)
@@ -265,3 +268,48 @@ def unseen_scene(run: Run, row: int) -> list[tuple[PlacedDigit, int]]:
         same = split.digits.labels[:digit] == placed.number
         composed.append((placed, int(same.sum())))
     return composed
+
+
+def about_swap(now: CaptionReading, swapped: CaptionReading) -> Question | None:
+    """Ask what the model writes once the first two digits change places; None if no two differ."""
+    answer = swapped.example.answer_text
+    now_text, truth = now.example.answer_text, swapped.example.item["tgt_text"]
+    wrong = {
+        now_text: N_("That is what the model writes now."),
+        now.example.item["tgt_text"]: N_("That describes the picture as it is now."),
+        truth: N_("That would be right, but the model makes a mistake here."),
+    }
+    offered = {option for option in (answer, *wrong) if option}
+    if len(offered) < 2 or not answer:
+        return None
+    return choice_question(
+        N_("Swap the first two digits. What does the model write?"),
+        answer,
+        {option: why for option, why in wrong.items() if option},
+        N_("The patches it reads for each word have changed places, too."),
+    )
+
+
+def about_patches(read: CaptionReading) -> Question:
+    """Ask among how many patches a head divides its attention for each word."""
+    side, across = read.maps.shape[-1], read.example.picture
+    assert across is not None
+    pixels = across.shape[-1]
+    patch = pixels // side
+    return number_question(
+        N_(
+            "Patches are {patch} × {patch} pixels, the picture {pixels} × {pixels}. "
+            "How many keys does each word attend to?",
+            patch=patch,
+            pixels=pixels,
+        ),
+        side * side,
+        N_("One key per patch: ({pixels} / {patch})².", pixels=pixels, patch=patch),
+        wrong={
+            pixels * pixels: N_("The encoder cut the pixels into patches first."),
+            patch * patch: N_("That is the number of pixels in a patch."),
+            side: N_("That is one row of patches."),
+            len(read.words): N_("That is the number of words, and each word is a query."),
+        },
+        hint=N_("Count the patches of the picture."),
+    )

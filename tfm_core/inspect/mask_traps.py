@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.inspect.masks.lab import Array, Projected
+from tfm_core.inspect.mask_lab import Array, Projected
 from tfm_core.inspect.tables import table
 from tfm_core.probe.types import Bools
 from tfm_core.sentences import N_, StudentError
@@ -18,6 +18,7 @@ from tfm_core.sentences import N_, StudentError
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
+
 
 TYPES = ("float32", "bfloat16", "float16")
 FILLS = ("-1e9", "-1e4", "lowest", "-inf")
@@ -37,18 +38,18 @@ def wrong_axis(
     mask allows where it does not look at padding. clicked: cells turned over by hand. Raises
     ValueError without padding.
     """
-    from tfm_core.inspect.masks.lab import flow, toggled
+    from tfm_core.inspect.mask_lab import masked_attention, toggle_cells
 
     if not is_padding.any() or is_padding.all():
         raise StudentError("Add padding above. This trap needs padding and real tokens.")
     keep = np.array(np.broadcast_to(~is_padding, projected.scores.shape))
 
     masks = {
-        "right": toggled(keep & rest, clicked),
-        "wrong": toggled(keep.T & rest, clicked),
+        "right": toggle_cells(keep & rest, clicked),
+        "wrong": toggle_cells(keep.T & rest, clicked),
         "alone": np.array(keep.T),
     }
-    weights = {name: flow(projected, mask).weights for name, mask in masks.items()}
+    weights = {name: masked_attention(projected, mask).weights for name, mask in masks.items()}
     return {
         name: (some, float(some[~is_padding][:, is_padding].sum(1).mean()))
         for name, some in weights.items()
@@ -65,7 +66,7 @@ def float_mask(projected: Projected, allowed: Bools) -> tuple[Array, Array, floa
     import torch
     import torch.nn.functional as F
 
-    from tfm_core.inspect.masks.lab import flow
+    from tfm_core.inspect.mask_lab import masked_attention
 
     if allowed.all():
         raise StudentError("This mask hides nothing. Choose another one.")
@@ -75,7 +76,7 @@ def float_mask(projected: Projected, allowed: Bools) -> tuple[Array, Array, floa
     )
     wrong = added[0].numpy()  # with one-hot keys and values: the weights themselves
     leaked = float(np.where(allowed, 0, wrong).sum(1).mean())
-    return flow(projected, allowed).weights, wrong, leaked
+    return masked_attention(projected, allowed).weights, wrong, leaked
 
 
 def mixed_row(mask: Bools) -> int | None:

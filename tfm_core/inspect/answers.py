@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tfm_core.decoding import Decoded
     from tfm_core.models.build import Model
 
+
 LIMIT = 2000
 """The most validation examples that are read."""
 FEW = 500
@@ -125,12 +126,12 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
     step: one of ``steps_of``. report: is called with the share done. Raises ValueError, in a
     sentence, without such weights or data.
     """
-    return answered(
+    return answers_of_model(
         run.experiment, data_of(run.experiment), model_of_step(run, step), report, limit
     )
 
 
-def answered(
+def answers_of_model(
     experiment: Experiment,
     data: Data,
     weights: tuple[Model, int],
@@ -247,7 +248,7 @@ def wrong_first(run: Run, limit: int = FEW) -> tuple[ValidationAnswer, ...]:
     return (*wrong, *right)
 
 
-def read_one(run: Run, index: int) -> ValidationAnswer:
+def answer_one(run: Run, index: int) -> ValidationAnswer:
     """Answer one validation example, from 0. Raises as ``wrong_first``, and outside the set."""
     read = reader_of(run.experiment.task)
     model, _step = model_of(run)
@@ -274,10 +275,12 @@ def reader_of(task: TaskConfig) -> _Reader:
     """Return what reads unseen examples with a model. Raises StudentError without right answers."""
     if not has_right_answers(task):
         raise StudentError(Paragraph("errors/language-model"))
-    return task.by_data(pairs=of_texts, stream=of_texts, pictures=of_pictures, captions=of_captions)
+    return task.by_data(
+        pairs=text_answers, stream=text_answers, pictures=picture_answers, captions=caption_answers
+    )
 
 
-def of_texts(
+def text_answers(
     experiment: Experiment, model: Model, data: Data, rows: range
 ) -> list[ValidationAnswer]:
     """Return some unseen texts as the model answers them."""
@@ -327,7 +330,7 @@ def _written(
     return readings
 
 
-def of_captions(
+def caption_answers(
     experiment: Experiment, model: Model, data: Data, rows: range
 ) -> list[ValidationAnswer]:
     """Return some unseen pictures as the model describes them."""
@@ -352,7 +355,7 @@ def of_captions(
     )
 
 
-def of_pictures(
+def picture_answers(
     experiment: Experiment, model: Model, data: Data, rows: range
 ) -> list[ValidationAnswer]:
     """Return some unseen pictures as the model classifies them."""

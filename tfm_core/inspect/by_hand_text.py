@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.inspect.by_hand.attention import LARGEST, MAX, MAX_LETTERS, MIN, Attended, MultiHead
+from tfm_core.inspect.by_hand import LARGEST, MAX, MAX_LETTERS, MIN, Attended, MultiHead
 from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
@@ -60,7 +60,7 @@ def table_of(text: str, name: str, n_rows: int, n_columns: int) -> Floats:
             n_rows=n_rows,
             n_columns=n_columns,
         )
-    return checked([[_number(part) for part in row] for row in rows])
+    return rounded([[_number(part) for part in row] for row in rows])
 
 
 def pairs_of(text: str, n_words: int) -> tuple[tuple[int, int], ...]:
@@ -98,7 +98,7 @@ def text_of_indices(indices: Sequence[int]) -> str:
     return "-".join(str(index + 1) for index in indices)
 
 
-def checked(vectors: npt.ArrayLike) -> Floats:
+def rounded(vectors: npt.ArrayLike) -> Floats:
     """Return numbers as a link gives them back, with four digits.
 
     Raises ValueError for a missing or a too large one.

@@ -13,7 +13,7 @@ from tfm_core.data.text.glosses import Glosses, glosses_of, language_of
 from tfm_core.inspect.attention import heads
 from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.inspect.attention.maps import MapView, map_view, telling_heads
 from tfm_core.inspect.attention.trained import cached_by_snapshot
 from tfm_core.probe import items
 from tfm_core.probe.items import is_language
@@ -76,7 +76,7 @@ class Stage:
         return tuple(frame["step"] for frame in self.frames)
 
 
-def read(
+def read_stage(
     run: Run,
     kind: str | None = None,
     example: int | None = None,
@@ -125,7 +125,7 @@ def read(
         glosses=glosses_of(experiment),
         language=language_of(experiment),
         truth=_truth(experiment, probe, index, chosen) if chosen and surface == "map" else (),
-        telling=heads.telling_heads(run, frames[-1]["step"], chosen) if views and chosen else (),
+        telling=telling_heads(run, frames[-1]["step"], chosen) if views and chosen else (),
     )
 
 
@@ -180,7 +180,7 @@ def _frame(
             query_words=(),
             key=view.key[cls:],
         )
-    rows = heads.of_kind(run.experiment, heads.rows_of_step(run, step), kind)
+    rows = heads.rows_of_kind(run.experiment, heads.rows_of_step(run, step), kind)
     return {**frame, "labels": tuple(row["short"] for row in rows)}, view
 
 

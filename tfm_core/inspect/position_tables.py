@@ -95,7 +95,7 @@ def cosines(table: Array) -> Array:
 _PLAIN = 0.1  # a difference of mean cosines that can be seen in a map
 
 
-def verdict(beside: float, below: float, apart: float) -> str:
+def nearness_text(beside: float, below: float, apart: float) -> str:
     """Return what a ``nearness`` says, in a sentence."""
     row, column = beside - apart, below - apart
     if min(row, column) > _PLAIN:
@@ -142,7 +142,7 @@ def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool =
     return table
 
 
-def turns(positions: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
+def rotary_angles(positions: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
     """Return (positions, d_head / 2): the angles of RoPE at some positions, radians."""
     speeds = base ** (-np.arange(0, d_head, 2) / d_head)
     return np.stack([position * speeds for position in positions])
@@ -296,7 +296,7 @@ def geometry(tiles: Floats) -> float:
     return float(flat[same & ~itself].mean() - flat[~same].mean())
 
 
-def source_of(path: str) -> type:
+def layer_source(path: str) -> type:
     """Return a class or function of ``tfm_core.layers``, to show its code: ``"positions:NAME"``."""
     source: type = resolve(f"tfm_core.layers.{path}")
     return source

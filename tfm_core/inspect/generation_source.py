@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config import (
-    CaptionTaskConfig,
-    CorpusTaskConfig,
-    Experiment,
-)
+from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, Experiment
 from tfm_core.data.opened.spelling import labels
 from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
@@ -99,7 +95,7 @@ class Source:
         return self.join([token for token in tokens if token != end])
 
 
-def writes(experiment: Experiment) -> bool:
+def can_write(experiment: Experiment) -> bool:
     """Return whether a model of the experiment writes words, not a label or a vector."""
     return experiment.task.facts.answer not in ("label", "vectors")
 
@@ -116,7 +112,7 @@ def source_of(run: Run, text: str, step: int | None = None) -> Source:
 
     why = N_("This run does not turn sentences into text. Choose one that does.")
     config = run.experiment.task
-    if config.picture_shape is not None or not writes(run.experiment):
+    if config.picture_shape is not None or not can_write(run.experiment):
         raise StudentError(why)
     task = text_task(config)
     tokens = task.tokenize(text) if text.strip() or config.has_source else ()
@@ -193,7 +189,7 @@ def picture_source(
     )
 
 
-def passed(
+def read_written(
     source: Source, ids: Ids
 ) -> tuple[Tensor, npt.NDArray[np.float32], tuple[str, ...], int]:
     """Read a text of T tokens once and return the predictions at each token, after those in ids.

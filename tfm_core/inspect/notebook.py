@@ -1,10 +1,16 @@
-"""The model that has the sizes of a text."""
+"""The model that has the sizes of a text: those of a notebook, a call or a config.json.
+
+Nothing of the text is run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from tfm_core.choices.config.base import ConfigError
@@ -13,8 +19,150 @@ from tfm_core.choices.config.shape import CaptionShape, Shape, TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.facts.architectures import ARCHITECTURES, SHAPES, Architecture
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.notebook.sizes import CODE, Given, Unread, read
 from tfm_core.sentences import N_, Sentence, StudentError
+
+MAX_CHARACTERS = 10_000
+
+_KNOWN: Mapping[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+)
+_BY_THEIRS = {name: ours for ours, names in _KNOWN["theirs"].items() for name in names}
+
+
+Unread = tuple[int, str, str]
+"""A line that was not understood, from 1, its text, and why."""
+
+
+@dataclass(slots=True)
+class GivenSizes:
+    """What a text says.
+
+    sizes: by our names of settings; names: all that it assigns, by its own; call: the class that it
+    calls, or "".
+    """
+
+    sizes: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    call: str = ""
+    n_lines: int = 0
+    unread: list[Unread] = field(default_factory=list)
+
+
+_CALL = re.compile(
+    r"(?:\w{1,40}\s*=\s*)?(?:torch\.)?(?P<name>(?:nn\.)?[A-Za-z_]\w{0,80})\((?P<inside>[^()]*)\)$"
+)
+_PAIR = re.compile(
+    r"[\"']?([A-Za-z_][\w.]*)[\"']?\s*[:=]\s*([\"']?)([^\s,;|{}()]+(?:\s*//\s*\w+)?)\2"
+)
+_DEFAULTS = re.compile(r"def __init__\(\s*self\s*,?(.*)\)\s*(?:->.*)?:?$")
+_ANNOTATION = re.compile(r":\s*[\w.\[\]| ]+?\s*(?=[=,]|$)")
+_CODE = re.compile(r"(class|def|return|import|from|for|if|while|with|super|self|print|@)\b|@")
+CODE = N_(
+    "This is code. Write a call of its class, such as Encoder(3, 16, 4, 2), or open the module "
+    "itself: tfm_core.look(model, …).open()."
+)
+
+
+def parse_sizes(text: str) -> GivenSizes:
+    """Return what a text says. Raises StudentError for one that is too long."""
+    if len(text) > MAX_CHARACTERS:
+        raise StudentError(
+            "The text has {n:,} characters; the limit is {most:,}.",
+            n=len(text),
+            most=MAX_CHARACTERS,
+        )
+    given = GivenSizes()
+    for number, line in _statements(text):
+        given.n_lines += 1
+        why = _take(line, given)
+        if why:
+            given.unread.append((number, line[:80], why))
+    return given
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, those of an open bracket as one, without comments."""
+    first, statement = 1, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        first = number if not statement else first
+        statement = f"{statement} {line.partition('#')[0].strip()}".strip().rstrip(";")
+        if statement and statement.count("(") <= statement.count(")"):
+            yield first, statement
+            statement = ""
+    if statement:
+        yield first, statement
+
+
+def _take(line: str, given: GivenSizes) -> str:
+    """Take in a line; return why it was not understood, or ""."""
+    if line.strip("{}, ") == "":  # the brackets of a config.json
+        return ""
+    if (defaults := _DEFAULTS.match(line)) is not None:
+        return _take_pairs(_ANNOTATION.sub("", defaults[1]), given)
+    if _CODE.match(line) is not None:
+        return CODE
+    call = _CALL.match(line)
+    if call is not None:
+        return _take_call(call["name"], call["inside"], given)
+    return _take_pairs(line, given)
+
+
+def _take_call(name: str, inside: str, given: GivenSizes) -> str:
+    """Take in a call such as ``Encoder(3, 16, 4, 2)``."""
+    plain = [one.strip() for one in inside.split(",") if one.strip() and "=" not in one]
+    names: Sequence[str] = _KNOWN["calls"].get(name, ())
+    by_name = [one for one in plain if _canonical(one)]  # of a size that is set above
+    if len(plain) == len(by_name) > len(names):
+        plain = []
+    if len(plain) > len(names):
+        if not names:
+            return N_("Name the numbers of “{layer}”: d_model = …", layer=name[:40])
+        return N_("“{layer}” takes at most {n} numbers without a name.", layer=name, n=len(names))
+    given.call = given.call or name
+    for size, value in zip(names, plain, strict=False):
+        given.sizes[size] = _value(value, given)
+    return _take_pairs(inside, given) if "=" in inside else ""
+
+
+def _take_pairs(line: str, given: GivenSizes) -> str:
+    found = _PAIR.findall(line)
+    if _canonical(line.partition("=")[0].strip()) == "":
+        return ""  # such as the shape of a picture, whatever it is
+    if not found or "(" in line:
+        return N_("This is neither a size nor a call with sizes.")
+    unknown = []
+    for name, _quote, value in found:
+        ours = _canonical(name)
+        given.names[name] = _value(value, given)
+        if ours is None:
+            unknown.append(name)
+        elif ours:
+            given.sizes[ours] = _value(value, given)
+    if unknown:
+        return N_("Unknown: {names}.", names=", ".join(one[:30] for one in unknown[:5]))
+    return ""
+
+
+def _canonical(name: str) -> str | None:
+    """Return our name of a size; "" for what no model is made of, None for an unknown name."""
+    name = name.rpartition(".")[2]
+    if name in _KNOWN["exact"]:
+        return name
+    short = re.sub(r"[\W_]", "", name.lower())
+    return "" if short in _KNOWN["skipped"] else _BY_THEIRS.get(short)
+
+
+def _value(text: str, given: GivenSizes) -> str:
+    """Return a value as our settings read it: no quotes, no ``_`` in numbers, no names, no //."""
+    text = text.strip().strip("\"'")[:60]
+    if re.fullmatch(r"\d[\d_]*", text):
+        return text.replace("_", "")
+    if "//" in text:
+        whole, part = (_value(one, given) for one in text.split("//", 1))
+        if whole.isdecimal() and part.isdecimal() and int(part):
+            return str(int(whole) // int(part))
+    return given.names.get(text, given.sizes.get(_canonical(text) or "", text))
+
 
 Values = dict[str, Any]
 WORDS, LEN, PIXELS = 100, 10, 28
@@ -91,7 +239,7 @@ class YourModel:
 @lru_cache(maxsize=64)
 def your_model(text: str) -> YourModel:
     """Return the model of a text. Raises StudentError where it says none."""
-    given = read(text)
+    given = parse_sizes(text)
     values, shape = _settings(given)
     config, found = _made(values, shape)
     lengths = _lengths(given, found, getattr(config, "max_len", MAX_LEN))
@@ -100,7 +248,7 @@ def your_model(text: str) -> YourModel:
     return YourModel(known, assumed, tuple(given.unread), given.n_lines, _sizes_text(known))
 
 
-def _assumed(given: Given, known: Architecture) -> Iterator[Sentence]:
+def _assumed(given: GivenSizes, known: Architecture) -> Iterator[Sentence]:
     if "family" not in given.sizes and given.call != "nn.Transformer":
         if not given.call:
             yield N_(
@@ -150,7 +298,7 @@ def _made(values: Values, shape: Values) -> tuple[Any, Shape]:
     return made, found
 
 
-def _lengths(given: Given, shape: Shape, longest: int) -> tuple[int, int]:
+def _lengths(given: GivenSizes, shape: Shape, longest: int) -> tuple[int, int]:
     if isinstance(shape, CaptionShape):
         return 0, min(LEN, shape.tgt_len)
     if not isinstance(shape, TextShape):
@@ -162,7 +310,7 @@ def _lengths(given: Given, shape: Shape, longest: int) -> tuple[int, int]:
     return src, 1 if shape.is_label else tgt if shape.head == "tokens" else src
 
 
-def _settings(given: Given) -> tuple[Values, Values]:
+def _settings(given: GivenSizes) -> tuple[Values, Values]:
     """Return the settings of a model, and its shape."""
     sizes = given.sizes
     if any(name.startswith("MY_") for name in given.names) and not given.call:
@@ -207,7 +355,7 @@ def _derive(sizes: dict[str, str]) -> None:
         sizes.setdefault("d_ff", str(int(factor) * int(width)))
 
 
-def _family_of(given: Given) -> str:
+def _family_of(given: GivenSizes) -> str:
     sizes, name = given.sizes, given.call.lower()
     if "patch_size" in sizes or "vit" in name:
         return "vit"
