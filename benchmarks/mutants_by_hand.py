@@ -36,7 +36,7 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
         "0.9 * per_example + 0.1 * took",
         "0.1 * per_example + 0.9 * took",
     ),
-    ("tfm_core/inspect/compare/differences.py", "(-counts[seed], seed)", "(counts[seed], seed)"),
+    ("tfm_core/inspect/differences.py", "(-counts[seed], seed)", "(counts[seed], seed)"),
     ("tfm_core/trace/tokens.py", '{"batch": n * batch,', '{"batch": n // batch,'),
     (
         "tfm_core/inspect/errors.py",

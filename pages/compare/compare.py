@@ -36,8 +36,8 @@ from tfm_core.inspect.attention.example import (
     same_example,
 )
 from tfm_core.inspect.attention.maps import map_view
-from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, figures, track
-from tfm_core.inspect.compare.differences import differences, run_names
+from tfm_core.inspect.curves import AXES, METRICS, AxisName, caveats, figures, track
+from tfm_core.inspect.differences import differences, run_names
 from tfm_core.plots.chart import LOOKS, SVG_DASHES
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine, slots

@@ -10,15 +10,15 @@ import streamlit as st
 from pages.app.runs import comparison, runs_access, studies
 from pages.app.typed import escape
 from pages.i18n import N_, _
-from tfm_core.inspect.compare.conclusions import (
+from tfm_core.inspect.conclusions import (
     Measure,
     holm_corrected,
     paired_sentence,
     paired_test,
     seed_spread,
 )
-from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
-from tfm_core.inspect.compare.differences import group_by_seed, run_names
+from tfm_core.inspect.curves import METRICS, AxisName, figures, track
+from tfm_core.inspect.differences import group_by_seed, run_names
 from tfm_core.plots.training.comparison import RunLine, slots
 from tfm_core.plots.training.stage import smooth
 from tfm_core.runs.run import Run

@@ -29,10 +29,10 @@ from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.positions import Style
+from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.alignment import RNN_HEADS, CrossAttentionAtStep, untrained_weights
 from tfm_core.inspect.attention.maps import MapView
-from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.speed.report import BATCH, LENGTHS, recorded_times
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart

@@ -27,7 +27,7 @@ from tfm_core.data.own.task import own_task
 from tfm_core.inspect import errors as core
 from tfm_core.inspect.answers import EVALUATIONS, Answers, Evaluation, evaluate
 from tfm_core.inspect.attention.trained import steps_of
-from tfm_core.inspect.compare.conclusions import wilson
+from tfm_core.inspect.conclusions import wilson
 from tfm_core.inspect.errors import (
     GROUPINGS,
     OTHERS,

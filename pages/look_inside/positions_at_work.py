@@ -17,7 +17,7 @@ from tfm_core.choices.config import ConfigError, Experiment, built
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect import mask_lab, positions_at_work
 from tfm_core.inspect import positions_at_work as core
-from tfm_core.inspect.compare.conclusions import best_beyond_training, most_accurate
+from tfm_core.inspect.conclusions import best_beyond_training, most_accurate
 from tfm_core.inspect.positions_at_work import Extrapolation
 from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run

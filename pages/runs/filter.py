@@ -12,7 +12,7 @@ from pages.app.accounts import visitors
 from pages.app.runs import comparison, run_list, run_words, runs_access
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
-from tfm_core.inspect.compare.differences import differences, matches_search, run_names
+from tfm_core.inspect.differences import differences, matches_search, run_names
 from tfm_core.runs.disk import quota
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, Status

@@ -9,7 +9,7 @@ from pages.app.lessons import open_lesson
 from pages.app.runs import comparison, run_actions, run_words, runs_access, studies
 from pages.app.typed import escape
 from pages.i18n import _, ngettext
-from tfm_core.inspect.compare.differences import change_text, differences
+from tfm_core.inspect.differences import change_text, differences
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.study import Arm, changed

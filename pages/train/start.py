@@ -23,7 +23,7 @@ from tfm_core import settings
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.advice import advice_on
 from tfm_core.facts import storage
-from tfm_core.inspect.compare.differences import change_text
+from tfm_core.inspect.differences import change_text
 from tfm_core.runs.run import Run
 
 _NAME = "start-name"

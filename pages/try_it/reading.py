@@ -27,7 +27,7 @@ from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention import trained
-from tfm_core.inspect.compare.conclusions import settling_depths
+from tfm_core.inspect.conclusions import settling_depths
 from tfm_core.inspect.text import sentence as filling
 from tfm_core.inspect.text import sentence as labelling
 from tfm_core.inspect.text.language_model import (

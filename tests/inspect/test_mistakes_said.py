@@ -10,7 +10,7 @@ from tfm_core.choices.mistakes import made_in
 from tfm_core.choices.variants.forms import CAUSALITIES, SCALES
 from tfm_core.choices.variants.norms import NORMS
 from tfm_core.inspect.attention.maps import AttentionTrace, attention_cell
-from tfm_core.inspect.compare.differences import differences, run_names
+from tfm_core.inspect.differences import differences, run_names
 from tfm_core.probe.labels import kind_of
 from tfm_core.trace.learning import answers, batch, one_answer, start
 from tfm_core.trace.mistakes import residual_from_norm, shared_norm

@@ -7,7 +7,7 @@ import torch
 
 from tfm_core.data.vocabulary import UNK
 from tfm_core.inspect.attention.alignment import about_alignment, about_growth
-from tfm_core.inspect.compare.conclusions import shares_right
+from tfm_core.inspect.conclusions import shares_right
 from tfm_core.inspect.generation import about_temperature
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tensors.operations import OPERATIONS, parse_arguments

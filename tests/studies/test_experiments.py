@@ -19,7 +19,7 @@ from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.trained import data_of, model_of
-from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.differences import differences
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record.outcome import overfit
 from tfm_core.runs.run import Run

@@ -27,7 +27,7 @@ from tfm_core.data.text.span_corruption import SENTINELS
 from tfm_core.data.vocabulary import EOS, MASK, SPECIALS
 from tfm_core.inspect.answers import Answers, Integers
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.compare.conclusions import Z_95, shares_right
+from tfm_core.inspect.conclusions import Z_95, shares_right
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 

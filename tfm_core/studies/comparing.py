@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tfm_core.inspect.compare.conclusions import is_clearly_higher
-from tfm_core.inspect.compare.curves import figures
+from tfm_core.inspect.conclusions import is_clearly_higher
+from tfm_core.inspect.curves import figures
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, joined, points

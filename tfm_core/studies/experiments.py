@@ -11,7 +11,7 @@ from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import BLOCK_STYLES, PRESETS
 from tfm_core.inspect.attention.alignment import RNN_HEADS
-from tfm_core.inspect.compare.conclusions import (
+from tfm_core.inspect.conclusions import (
     ACCURACY,
     LOSS,
     Paired,

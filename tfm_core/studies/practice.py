@@ -17,7 +17,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.inspect.answers import Answers, answers_of_model
 from tfm_core.inspect.attention.trained import data_of, model_of
-from tfm_core.inspect.compare.conclusions import wilson
+from tfm_core.inspect.conclusions import wilson
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.compare.differences import is_same_but_seed, runs_by_seed
+from tfm_core.inspect.differences import is_same_but_seed, runs_by_seed
 from tfm_core.runs.run import Run
 
 Begins = Literal["beginning", "best", "last"]

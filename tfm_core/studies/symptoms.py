@@ -21,7 +21,7 @@ from tfm_core.choices.config.training import default_weight_decay
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.attention.heads import dead_modules
-from tfm_core.inspect.compare.differences import change_text
+from tfm_core.inspect.differences import change_text
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves, GradientNorms
 from tfm_core.runs.record.outcome import (

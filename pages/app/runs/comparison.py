@@ -16,8 +16,8 @@ from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.run_actions import Start
 from pages.i18n import _, ngettext
-from tfm_core.inspect.compare import differences
-from tfm_core.inspect.compare.differences import MAX_SEEDS, MIN_SEEDS
+from tfm_core.inspect import differences
+from tfm_core.inspect.differences import MAX_SEEDS, MIN_SEEDS
 from tfm_core.runs.queue import resources, waiting_line
 from tfm_core.runs.record.labels import MAX_GROUP
 from tfm_core.runs.run import Run

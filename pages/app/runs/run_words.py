@@ -23,7 +23,7 @@ from pages.i18n import N_, _
 from tfm_core.choices.config import FAMILIES, ForeignModelConfig
 from tfm_core.choices.config.turns import possible
 from tfm_core.facts.storage import HALF, attention_numbers
-from tfm_core.inspect.compare.differences import change_text
+from tfm_core.inspect.differences import change_text
 from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.plots.training.stage import smooth

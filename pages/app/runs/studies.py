@@ -17,8 +17,8 @@ from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.variants.positions import Style
-from tfm_core.inspect.compare.conclusions import curve_band
-from tfm_core.inspect.compare.curves import METRICS, track
+from tfm_core.inspect.conclusions import curve_band
+from tfm_core.inspect.curves import METRICS, track
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run

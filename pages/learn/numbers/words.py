@@ -25,7 +25,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.data.own import tokens as byte_pairs
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.facts.storage import MAX_EMBEDDED
-from tfm_core.inspect.compare.conclusions import class_similarity
+from tfm_core.inspect.conclusions import class_similarity
 from tfm_core.inspect.position_tables import cosines
 from tfm_core.inspect.text import embeddings, tokenise
 from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class

@@ -16,9 +16,9 @@ from pages.app.runs import comparison, runs_access, studies
 from pages.i18n import _, paragraph
 from tfm_core import byte_cache
 from tfm_core.choices.config import to_json
+from tfm_core.inspect import conclusions
 from tfm_core.inspect.answers import Answers
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.errors import GROUPINGS, validation_picture, worst_answers
 from tfm_core.inspect.errors import confusion as confusion_table
 from tfm_core.plots.examples.errors import by_group, confusion

@@ -27,7 +27,7 @@ from tfm_core.inspect.attention.trained import (
     models_by_step,
     models_of,
 )
-from tfm_core.inspect.compare.conclusions import is_clearly_higher
+from tfm_core.inspect.conclusions import is_clearly_higher
 from tfm_core.probe.labels import modules_by_kind, patches_per_side
 from tfm_core.probe.types import Array, Floats
 from tfm_core.runs.run import Run

@@ -14,7 +14,7 @@ import numpy as np
 
 from tfm_core.choices.config import Experiment
 from tfm_core.facts.batches import Batches
-from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.differences import differences
 from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, Paragraph

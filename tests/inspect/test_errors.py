@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
-from tests.inspect.errors.made import made
-from tfm_core.inspect.compare.conclusions import wilson
+from tests.inspect.made_answers import made
+from tfm_core.inspect.conclusions import wilson
 from tfm_core.inspect.errors import (
     GROUPINGS,
     OTHERS,

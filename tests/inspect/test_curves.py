@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.inspect.compare.test_differences import BASE, changed
+from tests.inspect.test_differences import BASE, changed
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.compare.curves import AXES, METRICS, caveats, figures, track
+from tfm_core.inspect.curves import AXES, METRICS, caveats, figures, track
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.store import RECORDED, RunStore
 
