@@ -279,7 +279,7 @@ def _title(shown: Shown) -> None:
         labels = dict(zip(shown.film.animation.steps, shown.film.labels, strict=True))
     trees: dict[int, Tree] = {}
     for step, rows in labels.items():
-        what = f": {_(heads.in_full(rows[number]))}" if rows else ""
+        what = f": {_(heads.full_label(rows[number]))}" if rows else ""
         trees[step] = ["h2", "", title, ["span", "what", what]]
     moving(trees, shown.example.step, animation=shown.film_name, key="attention-title")
 
