@@ -19,7 +19,6 @@ from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
 from tfm_core.inspect import by_hand, by_hand_text
-from tfm_core.inspect import by_hand as by_hand_forms
 from tfm_core.inspect.by_hand import Matrices
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads import by_hand as plots
@@ -438,7 +437,7 @@ def forms(given: Given) -> None:
     size = given.vectors.shape[1]
     n_heads = _n_heads(size)
     matrices = _matrices(given, with_out=True)
-    made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
+    made = by_hand.forms(given.vectors, matrices, n_heads, given.allowed)
     question.ask(by_hand_text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
     _differences(made)
     line = plots.beside(
@@ -460,9 +459,9 @@ def forms(given: Given) -> None:
     st.code(by_name[picked].code, language="python")
 
 
-def _differences(made: tuple[by_hand_forms.CodeForm, ...]) -> None:
+def _differences(made: tuple[by_hand.CodeForm, ...]) -> None:
     worst = max(form.difference for form in made)
-    if by_hand_forms.agree(made):
+    if by_hand.agree(made):
         values = {"n": len(made), "worst": worst}
         words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
         st.success(words, icon=":material/check:")

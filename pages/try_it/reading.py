@@ -28,8 +28,6 @@ from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.conclusions import settling_depths
-from tfm_core.inspect.text import sentence as filling
-from tfm_core.inspect.text import sentence as labelling
 from tfm_core.inspect.text.language_model import (
     BITS,
     about_order,
@@ -39,7 +37,24 @@ from tfm_core.inspect.text.language_model import (
     read_with_lens,
     surprisals,
 )
-from tfm_core.inspect.text.sentence import Blank, SentenceReading, about_gap, about_word
+from tfm_core.inspect.text.sentence import (
+    Blank,
+    SentenceReading,
+    about_gap,
+    about_word,
+    blank_tokens,
+    blank_words,
+    chances,
+    compare_with_rule,
+    explanations,
+    fill_blanks,
+    fills_blanks,
+    hide_words,
+    minimal_pairs,
+    read_sentence,
+    reads_labels,
+    words_of,
+)
 from tfm_core.plots.chart import chart
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
 from tfm_core.plots.texts import gpt as plots
@@ -64,13 +79,13 @@ ADDITION = Needs(
 )
 LABELS = Needs(
     N_("a model of sentiment"),
-    labelling.reads_labels,
+    reads_labels,
     first="recorded-sentiment",
     presets=("sentiment",),
 )
 BLANKS = Needs(
     N_("a model that guesses hidden words"),
-    filling.fills_blanks,
+    fills_blanks,
     first="recorded-masked-words",
     presets=("masked-words",),
 )
@@ -270,11 +285,11 @@ def _sentence(
 
 def sentiment(run: Run) -> None:
     """Label a sentence; show where the model looks, and what each word does."""
-    words = labelling.words_of(run)
+    words = words_of(run)
     try:
         label = N_("Your sentence")
         text = _sentence(run, label, SENTENCES, words, most=MAX_SENTENCE, key="sentiment")
-        sentence = labelling.read_sentence(run, text)
+        sentence = read_sentence(run, text)
     except ValueError as error:
         show.problem(error)
         typed_text = str(st.session_state["sentiment-text"])[:MAX_SENTENCE]
@@ -294,7 +309,7 @@ def _answer(sentence: SentenceReading) -> None:
             "textposition": "auto",
         }
         figure = chart(
-            labelling.chances(sentence),
+            chances(sentence),
             "bars",
             x="chance",
             y="label",
@@ -356,7 +371,7 @@ def _words(run: Run, sentence: SentenceReading) -> None:
         of = f"{run.id} {sentence.step} {sentence.words}"
         if asked is not None and not question.guess(asked, "word", of=of):
             return
-        table = labelling.explanations(sentence)
+        table = explanations(sentence)
         figure = chart(
             table,
             "bars",
@@ -378,13 +393,13 @@ def _words(run: Run, sentence: SentenceReading) -> None:
 
 
 def _pairs(run: Run, sentence: SentenceReading) -> None:
-    pairs = labelling.minimal_pairs(sentence.words)
+    pairs = minimal_pairs(sentence.words)
     if not pairs:
         return
     st.header(_("Minimal pairs"), anchor=False)
     changes = [_("as it is"), *map(_, pairs)]
     try:
-        table = labelling.compare_with_rule(run, (sentence.words, *pairs.values()))
+        table = compare_with_rule(run, (sentence.words, *pairs.values()))
     except ValueError as error:
         show.problem(error)
         return
@@ -408,10 +423,10 @@ def blanks(run: Run) -> None:
 
 def _fill(run: Run) -> None:
     try:
-        label, words = N_("Your sentence, ___ for a hidden word"), filling.blank_words(run)
+        label, words = N_("Your sentence, ___ for a hidden word"), blank_words(run)
         text = _sentence(run, label, GAPPED, words, most=MAX_GAPPED, key="blanks")
-        tokens = _hidden(filling.blank_tokens(run, text))
-        step, found = filling.fill_blanks(run, tokens)
+        tokens = _hidden(blank_tokens(run, text))
+        step, found = fill_blanks(run, tokens)
     except ValueError as error:
         show.problem(error)
         return
@@ -450,7 +465,7 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
         default=gaps,
         key=f"blanks-hide-{' '.join(names)}",
     )
-    return filling.hide_words(tokens, pressed)
+    return hide_words(tokens, pressed)
 
 
 def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from tfm_core.choices.config import CorpusTaskConfig, Experiment
 from tfm_core.data.caption_words import ENGLISH_PLACES, KOREAN_PLACES
-from tfm_core.data.text import korean_words, sentiment
+from tfm_core.data.text import sentiment
 from tfm_core.data.text.dates import FORMS, pattern, written
 from tfm_core.data.text.english_korean import word_classes
 from tfm_core.data.text.english_sentences import EnglishClause, parses
@@ -28,6 +28,7 @@ from tfm_core.data.vocabulary import EOS, MASK, SPECIALS
 from tfm_core.inspect.answers import Answers, Integers
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.conclusions import Z_95, shares_right
+from tfm_core.inspect.text.embeddings import word_class
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
@@ -42,22 +43,8 @@ def token_class(token: str, experiment: Experiment) -> str:
         if token in {*SENTINELS, MASK}:
             return N_("sentinel")
         if token in word_classes():
-            return _PARTS_OF_SPEECH[word_classes()[token]]
+            return word_class("english-korean", token)
     return _appearance(token)
-
-
-_PARTS_OF_SPEECH = {
-    **dict.fromkeys(korean_words.NOUNS, N_("noun")),
-    **dict.fromkeys(("verb, present", "verb, past"), N_("verb")),
-    "adjective": N_("adjective"),
-    "place": N_("place"),
-    "time": N_("time"),
-    "article": N_("article"),
-    "preposition": N_("preposition"),
-    "and": N_("“and”"),
-    "ending": N_("particle or ending"),
-}
-"""By the classes of ``word_classes``."""
 
 
 def _appearance(token: str) -> str:

@@ -14,21 +14,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.choices.config import Choice
 from tfm_core.data.vocabulary import NONE, PAD, SPECIALS
 from tfm_core.inspect.attention.trained import model_of_step
 from tfm_core.probe.labels import kind_of, modules_by_kind
-from tfm_core.probe.types import Bools
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError, words
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-
-Array = npt.NDArray[np.floating[Any]]
 
 PAD_TOKEN = SPECIALS[PAD]
 SEPARATOR = "|"
@@ -120,8 +117,8 @@ class Projected:
 
     query: tuple[str, ...]
     key: tuple[str, ...]
-    scores: Array
-    value: Array
+    scores: Floats
+    value: Floats
     origin: str
 
 
@@ -129,11 +126,11 @@ class Projected:
 class MaskedAttention:
     """The five steps of a masked attention: (Q, K) four times, output (Q, D)."""
 
-    scores: Array
+    scores: Floats
     allowed: Bools
-    masked: Array
-    weights: Array
-    output: Array
+    masked: Floats
+    weights: Floats
+    output: Floats
 
     @property
     def blind(self) -> list[int]:
@@ -282,7 +279,7 @@ def seeded_projection(query: Sequence[str], key: Sequence[str], *, seed: int = 0
     w_query, w_key, w_value = rng.normal(0, D_MODEL**-0.5, (3, D_MODEL, D_HEAD))
     waves = sinusoidal(max(len(query), len(key)), D_MODEL).numpy()
 
-    def embed(tokens: Sequence[str]) -> Array:
+    def embed(tokens: Sequence[str]) -> Floats:
         words = [
             np.random.default_rng([seed, zlib.crc32(token.encode())]).normal(0, 1, D_MODEL)
             for token in tokens
@@ -449,8 +446,8 @@ def _captured(
     """
     from tfm_core.probe.capture import capture
 
-    (query, key), (layer, head, asked) = tokens, at
-    model, step = model_of_step(run, asked)
+    (query, key), (layer, head, wanted_step) = tokens, at
+    model, step = model_of_step(run, wanted_step)
     with capture(model, only={"scores", "value"}, modules={module}) as cache:
         model(*ids)
     scores = cache[f"{module}.scores"][0, head, first:, first:][: len(query), : len(key)]

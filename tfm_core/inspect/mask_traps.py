@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.inspect.mask_lab import Array, Projected
+from tfm_core.inspect.mask_lab import Projected
 from tfm_core.inspect.tables import table
-from tfm_core.probe.types import Bools
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def wrong_axis(
     is_padding: Bools,
     rest: Bools,
     clicked: Collection[tuple[int, int]] = (),
-) -> dict[str, tuple[Array, float]]:
+) -> dict[str, tuple[Floats, float]]:
     """Lay the padding mask on keys, then by mistake on queries: ``(B, 1, K, 1)``.
 
     Return the weights (Q, K) where it is right, wrong, and wrong without the rest of the mask
@@ -56,7 +56,7 @@ def wrong_axis(
     }
 
 
-def float_mask(projected: Projected, allowed: Bools) -> tuple[Array, Array, float]:
+def float_mask(projected: Projected, allowed: Bools) -> tuple[Floats, Floats, float]:
     """Hand a mask (Q, K), True = may attend, to PyTorch's attention as bool and as float.
 
     Return the weights (Q, K) of both, where the 0.0 and 1.0 are added to the scores, and the share
@@ -85,7 +85,7 @@ def mixed_row(mask: Bools) -> int | None:
     return int(mixed[0]) if len(mixed) else None
 
 
-def precision(scores: Array, allowed: Bools) -> pd.DataFrame:
+def precision(scores: Floats, allowed: Bools) -> pd.DataFrame:
     """Try every type and fill on one row of scores (K,) and its mask (K,), True = may attend.
 
     A row for each: dtype, fill; stored: the fill as the type holds it, None where PyTorch refuses
@@ -126,7 +126,7 @@ def _verdict(leak: float, blind: Sequence[float], twice: Sequence[float]) -> str
     return N_("works, but a fully masked row averages all keys")
 
 
-def blind_row(projected: Projected, query: int) -> dict[str, Array]:
+def blind_row(projected: Projected, query: int) -> dict[str, Floats]:
     """Forbid one query everything; return its weights (K,), by who computes the softmax.
 
     ``naive``: -inf and softmax. ``-1e9``: a large number instead. ``ours``: this app's layers.

@@ -45,14 +45,6 @@ Shares = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """What happened by the snapshot of a step, in a sentence."""
-
-    step: int
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Measured:
     """What a snapshot shows.
 
@@ -98,15 +90,15 @@ class _History:
         return key not in self.stated and step <= STALE * self.since[key]
 
 
-def moments(run: Run, steps: Sequence[int]) -> tuple[Moment, ...]:
-    """Return at most one moment for each snapshot of a run, ascending.
+def moments(run: Run, steps: Sequence[int]) -> dict[int, str]:
+    """Return what happened by the snapshots of a run, ascending: at most one sentence a step.
 
     steps: of the snapshots, ascending; damaged ones are left out. Raises ValueError, in a sentence,
     without a readable probe.
     """
     experiment, probe = run.experiment, run.probe()
     curves = run.thinned_curves()
-    history, found, before = _History(), [], -1
+    history, found, before = _History(), dict[int, str](), -1
     for step in steps:
         try:
             measured = _measure(run, step)
@@ -117,10 +109,10 @@ def moments(run: Run, steps: Sequence[int]) -> tuple[Moment, ...]:
         before = step
         if step == 0:
             history.stated |= {key for event in events for key in event.keys}
-            found.append(Moment(0, N_("The weights are random.")))
+            found[0] = N_("The weights are random.")
         elif (news := history.news(step, events)) is not None:
-            found.append(Moment(step, news.sentence))
-    return tuple(found)
+            found[step] = news.sentence
+    return found
 
 
 @cached_by_snapshot

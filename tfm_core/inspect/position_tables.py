@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,6 @@ from tfm_core.probe.labels import patches_per_side
 from tfm_core.probe.types import RELATIVE, Floats, Snapshot
 from tfm_core.sentences import N_, StudentError
 
-Array = npt.NDArray[np.floating[Any]]
 Offsets = npt.NDArray[np.int64]
 WAVES = Columns(
     position=Column(N_("position"), ","),
@@ -43,21 +41,21 @@ BY_OFFSET = Columns(
 )
 
 
-def sinusoidal_table(length: int, d_model: int, base: float = 10000.0) -> Array:
+def sinusoidal_table(length: int, d_model: int, base: float = 10000.0) -> Floats:
     """Return the sinusoidal positions (length, d_model). Raises ValueError for an odd d_model."""
     from tfm_core.layers.positions import sinusoidal
 
-    table: Array = sinusoidal(length, d_model, base).numpy()
+    table: Floats = sinusoidal(length, d_model, base).numpy()
     return table
 
 
-def waves(table: Array, pair: int) -> pd.DataFrame:
+def waves(table: Floats, pair: int) -> pd.DataFrame:
     """Return a pair of columns of a table (T, D): position, sine, cosine."""
     columns = {"sine": table[:, 2 * pair], "cosine": table[:, 2 * pair + 1]}
     return WAVES.table({"position": np.arange(len(table)), **columns})
 
 
-def row(table: Array, position: int) -> pd.DataFrame:
+def row(table: Floats, position: int) -> pd.DataFrame:
     """Return one position of a table (T, D): dimension, value, and which wave it is."""
     names = N_("even dimensions, 2i: sine"), N_("odd dimensions, 2i + 1: cosine")
     dimensions = np.arange(table.shape[1])
@@ -74,7 +72,7 @@ def wavelengths(d_model: int, base: float = 10000.0) -> pd.DataFrame:
     return WAVELENGTHS.table({"pair": np.arange(d_model // 2), "wavelength": lengths})
 
 
-def products(table: Array) -> pd.DataFrame:
+def products(table: Floats) -> pd.DataFrame:
     """Return offset, and the dot products of three rows of a table (T, D) with the rows there."""
     n = len(table)
     found: dict[str, npt.ArrayLike] = {"offset": np.arange(1 - n, n)}
@@ -85,7 +83,7 @@ def products(table: Array) -> pd.DataFrame:
     return BY_OFFSET.table(found)
 
 
-def cosines(table: Array) -> Array:
+def cosines(table: Floats) -> Floats:
     """Return (T, T): the cosine of the angle between any two rows; a row of zeros has cosine 0."""
     rows = np.asarray(table, np.result_type(table, np.float32))
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
@@ -111,7 +109,7 @@ def nearness_text(beside: float, below: float, apart: float) -> str:
     return N_("Neighbours are hardly more similar than other pairs.")
 
 
-def nearness(like: Array, side: int | None = None) -> tuple[float, float, float]:
+def nearness(like: Floats, side: int | None = None) -> tuple[float, float, float]:
     """Return how alike positions are that stand side by side, one below the other, and all others.
 
     Mean cosines, of cosines (T, T). side: of patches, row by row; without, there are no columns,
@@ -129,7 +127,7 @@ def nearness(like: Array, side: int | None = None) -> tuple[float, float, float]
     return mean(beside), mean(below if side else beside), mean(apart)
 
 
-def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool = True) -> Array:
+def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool = True) -> Floats:
     """Return fixed positions (side * side, d_model) of patches, row by row.
 
     is_2d: half of the waves tell the row, half the column; else patches are counted through.
@@ -138,11 +136,11 @@ def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool =
     from tfm_core.layers.positions import sinusoidal, sinusoidal_2d
 
     made = sinusoidal_2d(side, side, d_model, base) if is_2d else None
-    table: Array = (sinusoidal(side**2, d_model, base) if made is None else made).numpy()
+    table: Floats = (sinusoidal(side**2, d_model, base) if made is None else made).numpy()
     return table
 
 
-def rotary_angles(positions: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
+def rotary_angles(positions: Sequence[int], d_head: int, base: float = 10000.0) -> Floats:
     """Return (positions, d_head / 2): the angles of RoPE at some positions, radians."""
     speeds = base ** (-np.arange(0, d_head, 2) / d_head)
     return np.stack([position * speeds for position in positions])
@@ -150,7 +148,7 @@ def rotary_angles(positions: Sequence[int], d_head: int, base: float = 10000.0) 
 
 def rotary_scores(
     length: int, d_head: int, base: float = 10000.0, *, seed: int | None = None
-) -> Array:
+) -> Floats:
     """Return (length, length): scores of one query and one key turned to every pair of positions.
 
     By ``layers.relative.Rotation``. seed: of a random query and key; None takes ones for both,
@@ -168,11 +166,11 @@ def rotary_scores(
         q, k = torch.randn(2, d_head, generator=draw)
     everywhere = (x.double().expand(1, 1, length, d_head) for x in (q, k))
     queries, keys, _bias = Rotation(d_head, base)(*everywhere)
-    scores: Array = (queries @ keys.mT / math.sqrt(d_head)).float()[0, 0].numpy()
+    scores: Floats = (queries @ keys.mT / math.sqrt(d_head)).float()[0, 0].numpy()
     return scores
 
 
-def by_offset(scores: Array) -> tuple[npt.NDArray[np.int64], Array, float]:
+def by_offset(scores: Floats) -> tuple[npt.NDArray[np.int64], Floats, float]:
     """Return offsets key - query, the mean score at each, and the largest spread within one.
 
     scores: (T, T). A spread of 0 says that the score depends on the offset only.
@@ -184,7 +182,7 @@ def by_offset(scores: Array) -> tuple[npt.NDArray[np.int64], Array, float]:
     return offsets, np.array([diagonal.mean() for diagonal in diagonals], np.float32), spread
 
 
-def added_by_distance(kind: Position, n_heads: int, length: int) -> tuple[Array, Array]:
+def added_by_distance(kind: Position, n_heads: int, length: int) -> tuple[Floats, Floats]:
     """Return what a kind adds to the scores of the last query, and the weights of equal scores.
 
     Both (H, length), by distance from 0. What is learned is as it is before training, seed 0.
@@ -211,12 +209,12 @@ def bucket_of(offsets: Offsets, *, is_causal: bool) -> Offsets:
     return found
 
 
-def learned_biases(snapshot: Snapshot, farthest: int) -> dict[str, tuple[Offsets, Array]]:
+def learned_biases(snapshot: Snapshot, farthest: int) -> dict[str, tuple[Offsets, Floats]]:
     """Return what each stack's heads learned to add to a score, by offset; {} where none does.
 
     Stack -> offsets (n,) up to ``farthest``, 0 or less in a decoder, and biases (H, n).
     """
-    found: dict[str, tuple[Offsets, Array]] = {}
+    found: dict[str, tuple[Offsets, Floats]] = {}
     for name, table in sorted(snapshot.positions.items(), reverse=True):  # the encoder first
         if name.endswith(RELATIVE):
             stack = name.partition(".")[0]
@@ -236,7 +234,7 @@ def learned_names(snapshot: Snapshot) -> list[str]:
     )
 
 
-def learned_table(snapshot: Snapshot, name: str) -> Array:
+def learned_table(snapshot: Snapshot, name: str) -> Floats:
     """Return a learned table (rows, d_model) of a snapshot. Raises ValueError where it lacks."""
     if name not in snapshot.positions:
         raise StudentError(

@@ -16,9 +16,9 @@ import pandas as pd
 from tfm_core.choices.config import Experiment, TextTaskConfig
 from tfm_core.choices.variants.positions import NO_POSITIONS, POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.inspect.attention.trained import inputs_of, model_of, model_of_step
-from tfm_core.inspect.mask_lab import Array
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.probe.labels import patches_per_side
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -199,7 +199,7 @@ def untrained_changes(tokens: Sequence[str], order: Sequence[int]) -> dict[str, 
 
 def shuffle_words(
     run: Run, text: str, order_seed: int = 0, *, step: int | None = None
-) -> tuple[Array, tuple[str, str], tuple[str, ...]]:
+) -> tuple[Floats, tuple[str, str], tuple[str, ...]]:
     """Ask the run's model with the weights of a step, and say what it answers before and after.
 
     First comes how much each token's vector moves, (T,); last the words in their new order.
@@ -236,7 +236,7 @@ def shuffle_words(
 
 def shuffle_patches(
     run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0, *, step: int | None = None
-) -> tuple[npt.NDArray[np.uint8], Array, Array]:
+) -> tuple[npt.NDArray[np.uint8], Floats, Floats]:
     """Shuffle the patches of a picture and ask the run's Vision Transformer of a step.
 
     Return the picture in its new order, and the probabilities (classes,) before and after.
@@ -260,13 +260,13 @@ def shuffle_patches(
     return moved, before, after
 
 
-def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: bool) -> Array:
+def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: bool) -> Floats:
     import torch
 
     with torch.no_grad():
         before = _hidden(model, ids, is_causal)[0][list(order)]
         after = _hidden(model, ids[:, list(order)], is_causal)[0]
-        change: Array = ((after - before).norm(dim=-1) / before.norm(dim=-1)).numpy()
+        change: Floats = ((after - before).norm(dim=-1) / before.norm(dim=-1)).numpy()
     return change
 
 

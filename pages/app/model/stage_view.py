@@ -105,9 +105,7 @@ def _packed(
 
 
 @byte_cache.cached
-def _moments(
-    folder: Path, mark: int, steps: tuple[int, ...], state: str
-) -> tuple[moments.Moment, ...]:
+def _moments(folder: Path, mark: int, steps: tuple[int, ...], state: str) -> dict[int, str]:
     """Return what happened so far, read again with each snapshot and at the end."""
     return moments.moments(Run(folder), steps)
 
@@ -119,7 +117,7 @@ def moving(run: Run, steps: tuple[int, ...], *, name: str) -> dict[str, Any]:
     better = better_validation(experiment, curves, WINDOW)
     training = experiment.training
     is_patient = training is not None and training.keeps_best
-    happened = _moments(run.folder, _mark(run), steps, status.state) if steps else ()
+    happened = _moments(run.folder, _mark(run), steps, status.state) if steps else {}
     return component.told(
         curve_lines(curves, scores_sequences=scores_sequences, is_patient=is_patient),
         scores_sequences=scores_sequences,
@@ -138,7 +136,7 @@ def moving(run: Run, steps: tuple[int, ...], *, name: str) -> dict[str, Any]:
         live=status.is_active,
         paused=status.state == "paused",
         ended=run_words.ended(run),
-        moments=[(moment.step, _(moment.sentence)) for moment in happened],
+        moments=[(step, _(sentence)) for step, sentence in happened.items()],
     )
 
 

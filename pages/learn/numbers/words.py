@@ -25,6 +25,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.data.own import tokens as byte_pairs
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.facts.storage import MAX_EMBEDDED
+from tfm_core.inspect.attention.pictures import reads_patches
 from tfm_core.inspect.conclusions import class_similarity
 from tfm_core.inspect.position_tables import cosines
 from tfm_core.inspect.text import embeddings, tokenise
@@ -127,7 +128,7 @@ def patches(_made: Made) -> None:
 
 def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
     """Return the current run's experiment and name if it fits, else a preset's."""
-    fits = embeddings.reads_words if is_words else embeddings.reads_pixels
+    fits = embeddings.reads_words if is_words else reads_patches
     run = shown_run.current_run()
     if run is not None and fits(run.experiment):
         return run.experiment, escape(run.meta.name)

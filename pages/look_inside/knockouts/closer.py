@@ -22,7 +22,6 @@ from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.maps import MapView, map_view
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts import measure as patterns
 from tfm_core.inspect.knockouts.causes import can_change
 from tfm_core.inspect.knockouts.measure import PATTERNS, Floats, Replacement, example_without
 from tfm_core.inspect.knockouts.parts import (
@@ -310,7 +309,7 @@ def pattern(asked: Knocked) -> None:
     example = example_without(run, asked.example, (), asked.how, asked.n)
     kind = kind_of_attention(run.experiment, head)
     shown = map_view(run.experiment, example, kind=kind, layer=head.layer, head=head.head, say=_)
-    rows = patterns.pattern_of(chosen.pattern, shown.weights, shown.allowed)
+    rows = measure.pattern_of(chosen.pattern, shown.weights, shown.allowed)
     left, right = st.columns(2, gap="medium")
     with left:
         if max(rows.shape) <= MAX_EDITED:
@@ -318,7 +317,7 @@ def pattern(asked: Knocked) -> None:
             rows = _edited(rows, shown, key)
         else:
             st.caption(_("Cells can be edited up to {n} tokens.", n=MAX_EDITED))
-        _answers(patterns.answers_with_pattern(run, asked.example, head, rows))
+        _answers(measure.answers_with_pattern(run, asked.example, head, rows))
     with right:
         show.figure(
             head_map(replace(shown, weights=rows)),
@@ -330,7 +329,7 @@ def pattern(asked: Knocked) -> None:
 def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
     """Let the visitor change cells; return the rows, which sum to 1."""
     columns = [str(n) for n in range(len(shown.key))]
-    frame = pd.DataFrame(patterns.cells_of(begun, shown.allowed), columns=columns)
+    frame = pd.DataFrame(measure.cells_of(begun, shown.allowed), columns=columns)
     frame.insert(0, "query", list(shown.query))
     number = st.column_config.NumberColumn
     title = st.column_config.TextColumn(
@@ -349,7 +348,7 @@ def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
     )
     st.caption(paragraph("knockouts/pattern"))
     numbers = edited[columns].to_numpy(dtype=float, na_value=np.nan)
-    return patterns.edited_pattern(begun, numbers, shown.allowed, shown.query, shown.key)
+    return measure.edited_pattern(begun, numbers, shown.allowed, shown.query, shown.key)
 
 
 def _answers(found: pd.DataFrame) -> None:

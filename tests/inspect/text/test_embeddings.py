@@ -11,12 +11,12 @@ from tfm_core.choices.config import ViTConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.attention.pictures import reads_patches
 from tfm_core.inspect.position_tables import cosines
 from tfm_core.inspect.text import embeddings
 from tfm_core.inspect.text.embeddings import (
     CLASSES,
     compare_inputs,
-    reads_pixels,
     reads_words,
     word_class,
 )
@@ -127,7 +127,7 @@ def test_every_word_of_the_grammar_and_of_other_tasks_has_a_class():
 
 
 WORDS = [name for name, one in PRESETS.items() if reads_words(one.experiment)]
-PIXELS = [name for name, one in PRESETS.items() if reads_pixels(one.experiment)]
+PIXELS = [name for name, one in PRESETS.items() if reads_patches(one.experiment)]
 
 
 def table(language="translate", vision="vit-digits"):

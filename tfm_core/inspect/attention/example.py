@@ -307,14 +307,14 @@ def continued_text(run: Run, text: str, modules: Collection[str]) -> Example:
         del cache[f"{name}.weights"]
     answer = task.tgt_vocabulary.decode(written[0].tolist())
     item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
-    said: dict[str, Any] = {
+    answer_parts: dict[str, Any] = {
         "answer": tuple(answer),
         "answer_text": task.join_tgt(answer),
         "confidence": confidence[0, : len(answer)].numpy(),
     }
     if isinstance(config, PretrainedTextConfig) and config.labels:
-        said = head_answer(run, tokens)
-    return Example(step=step, **captured(run.experiment, item, cache), **said)
+        answer_parts = head_answer(run, tokens)
+    return Example(step=step, **captured(run.experiment, item, cache), **answer_parts)
 
 
 def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
@@ -331,8 +331,8 @@ def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
     model, step = model_of(run)
     with capture(model, only={"weights", "mask"}, modules=modules) as cache:
         model(*inputs_of(run, item))
-    said = head_answer(run, tokens)
-    return Example(step=step, **captured(run.experiment, item, cache), **said)
+    answer_parts = head_answer(run, tokens)
+    return Example(step=step, **captured(run.experiment, item, cache), **answer_parts)
 
 
 def head_answer(run: Run, tokens: Sequence[str]) -> dict[str, Any]:

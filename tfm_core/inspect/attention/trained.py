@@ -95,13 +95,13 @@ def _snapshot_mark(run: Run, step: int, *_args: object) -> int:
 
 def _cached(function: OfRun[P, T], mark: Callable[..., Hashable]) -> OfRun[P, T]:
     @wraps(function)
-    def look(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def cached(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
         name = (function.__module__, function.__qualname__)
-        asked = map(_hashable, args), ((word, _hashable(one)) for word, one in kwargs.items())
-        key = (*name, str(run.folder), mark(run, *args), *map(tuple, asked))
+        arguments = map(_hashable, args), ((word, _hashable(one)) for word, one in kwargs.items())
+        key = (*name, str(run.folder), mark(run, *args), *map(tuple, arguments))
         return byte_cache.SHARED.get(key, lambda: function(run, *args, **kwargs))
 
-    return look
+    return cached
 
 
 def _hashable(value: object) -> Hashable:

@@ -341,9 +341,9 @@ def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
     else:
         never = list(words.specials.unwritten)
         found = _first_token(model, lambda ids: (inputs(tokens, ids), inputs(others, ids)), never)
-        pair, ids, said = found
+        pair, ids, written_ids = found
         position = -1
-        written = tuple(words.decode(list(said)))
+        written = tuple(words.decode(list(written_ids)))
         shown = {"src": () if is_text else tokens, "tgt": (*(tokens if is_text else ()), *written)}
         before = task.join_tgt(written)
     answers = words.token(ids[0]), words.token(ids[1])
@@ -383,8 +383,8 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
         written = torch.tensor([[begin, *ids]])
         return (*clean, written), (*other, written)
 
-    pair, ids, said = _first_token(model, inputs, [])
-    written = tuple(known.decode(list(said)))
+    pair, ids, written_ids = _first_token(model, inputs, [])
+    written = tuple(known.decode(list(written_ids)))
     words = known.token(ids[0]), known.token(ids[1])
     shown = {"src": item["src"], "tgt": written}
     return TwoInputs(*pair, AnswerPair(-1, *ids), words, join(written, config), shown)

@@ -12,7 +12,6 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig
 from tfm_core.data.tasks import task_of
@@ -30,7 +29,7 @@ from tfm_core.inspect.attention.trained import (
 from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns, share
-from tfm_core.probe.types import Bools
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
 
@@ -324,7 +323,6 @@ def objective(run: Run, n: int) -> Objective:
 _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model is trained
 
 
-Floats = npt.NDArray[np.floating[Any]]
 PATTERNS: Mapping[str, str] = {
     "own": N_("The head’s own"),
     "previous": N_("Previous token"),

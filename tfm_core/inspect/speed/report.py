@@ -58,11 +58,11 @@ class BenchmarkComparison:
     @classmethod
     def of(cls, name: str, *sides: str, code: Mapping[str, str], **facts: Any) -> Self:
         """Return a comparison; a side without words is a precision."""
-        said = words(f"choices/comparisons/{name}")
+        texts = words(f"choices/comparisons/{name}")
         labels = {
-            side: said.pop(side) if side in said else PRECISIONS[side].label for side in sides
+            side: texts.pop(side) if side in texts else PRECISIONS[side].label for side in sides
         }
-        return cls(sides=labels, code=code, **said, **facts)
+        return cls(sides=labels, code=code, **texts, **facts)
 
     def why_not(self, experiment: Experiment) -> str | None:
         """Return why it makes no sense for an experiment; None where it does."""

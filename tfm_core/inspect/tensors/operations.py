@@ -255,7 +255,7 @@ def _op(
     **starts: str,
 ) -> TensorOperation:
     """Return an operation with its words. starts: what its parameters hold at first."""
-    said = words(f"choices/tensors/{name}")
+    texts = words(f"choices/tensors/{name}")
     has_shape = kind == "makes" or name == "assert"  # such sizes are a shape, and -1 is none
     parameters = []
     for part, start in starts.items():
@@ -263,16 +263,16 @@ def _op(
         read_as: ArgumentKind = "choice" if choices else _READ_AS.get(part, "int")
         if part == "sizes" and has_shape:
             read_as = "shape"
-        help = said.get(f"{part}_help", "")
-        parameters.append(Argument(part, said[part], help, read_as, start, choices))
+        help = texts.get(f"{part}_help", "")
+        parameters.append(Argument(part, texts[part], help, read_as, start, choices))
     return TensorOperation(
         name=name,
-        help=said["help"],
+        help=texts["help"],
         kind=kind,
         shape=shape,
         template=template,
         parameters=tuple(parameters),
-        where=said["where"],
+        where=texts["where"],
         step=walk,
         second=second,
         numbers=numbers,

@@ -281,9 +281,9 @@ def _axis(name: str, inputs: Inputs, values: Values) -> str:
     dims = [values[key] for key in ("dim", "first", "other") if key in values]
     dims += list(values.get("dims", ()))
     wrong = next((dim for dim in dims if not -n <= dim < n), dims[0])
-    said = {"wrong": wrong, "n": n, "n_2": n - 1, "value": -n}
+    numbers = {"wrong": wrong, "n": n, "n_2": n - 1, "value": -n}
     return N_(
-        "There is no axis {wrong}: {n} axes are numbered 0 to {n_2}, or -1 to {value}.", **said
+        "There is no axis {wrong}: {n} axes are numbered 0 to {n_2}, or -1 to {value}.", **numbers
     )
 
 
@@ -407,15 +407,21 @@ def _einsum(inputs: Inputs, values: Values, facts: Facts) -> str | None:
     parts = left.split(",")
     sizes: dict[str, tuple[int, str]] = {}
     for name, letters, x in zip("xb", parts, inputs, strict=False):
-        said: Facts = {"name": name, "letters": letters, "n_letters": len(letters)}
+        letter_facts: Facts = {"name": name, "letters": letters, "n_letters": len(letters)}
         if len(letters) != x.dim():
             shape = tupled(tuple(x.shape))
-            return Paragraph("tensors/letters", dim=x.dim(), shape=shape, **said)
+            return Paragraph("tensors/letters", dim=x.dim(), shape=shape, **letter_facts)
         for letter, size in zip(letters, x.shape, strict=True):
             old, owner = sizes.setdefault(letter, (size, name))
             if old != size and 1 not in {old, size}:
-                said = {"letter": letter, "old": old, "owner": owner, "size": size, "name": name}
-                return Paragraph("tensors/letter-sizes", **said)
+                letter_facts = {
+                    "letter": letter,
+                    "old": old,
+                    "owner": owner,
+                    "size": size,
+                    "name": name,
+                }
+                return Paragraph("tensors/letter-sizes", **letter_facts)
     for letter in out:
         if letter not in sizes:
             return N_("The output has {letter}, which no input has.", letter=letter)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.anatomy import Tokens, attentions
 from tfm_core.choices.config import Experiment, ModelConfig, ViTConfig, built
@@ -25,6 +24,7 @@ from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.facts.parameter_table import ParameterTable, parameter_table
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of, no_checkpoint
 from tfm_core.inspect.position_tables import cosines
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
 
@@ -78,7 +78,6 @@ def by_class(classes: tuple[str, ...]) -> list[int]:
     return sorted(range(len(classes)), key=lambda index: CLASSES.index(classes[index]))
 
 
-Array = npt.NDArray[np.floating[Any]]
 FIRST_COMPONENTS = 3
 
 
@@ -94,7 +93,7 @@ class EmbeddingTable:
     tokens: tuple[str, ...]
     classes: tuple[str, ...]
     steps: tuple[int, ...]
-    values: Array
+    values: Floats
     is_whole: bool
 
 
@@ -124,7 +123,7 @@ def embedding_table(run: Run, name: str) -> EmbeddingTable:
     if name not in modules or known is None:
         raise StudentError("This run has no word table {name!r}.", name=name)
     end = modules[name].detach().float().numpy().copy()
-    frames: dict[int, Array] = {}
+    frames: dict[int, Floats] = {}
     for step in run.snapshot_steps():
         kept = run.snapshot(step).embeddings.get(name)
         if kept is not None and step < last and kept.shape == end.shape:
@@ -134,7 +133,7 @@ def embedding_table(run: Run, name: str) -> EmbeddingTable:
         from tfm_core.training.setup import new_model
 
         weight = _modules(new_model(run.experiment))[name]
-        values: Array = weight.detach().float().numpy().copy()
+        values: Floats = weight.detach().float().numpy().copy()
         frames[0] = values
     frames[last] = end
     steps = tuple(sorted(frames))
@@ -150,7 +149,7 @@ def embedding_table(run: Run, name: str) -> EmbeddingTable:
     )
 
 
-def look_up(table: Array, id: int) -> tuple[Array, float]:
+def look_up(table: Floats, id: int) -> tuple[Floats, float]:
     """Return row ``id`` of a table (V, D), and its largest difference to one-hot times table."""
     import torch
     import torch.nn.functional as F
@@ -162,7 +161,7 @@ def look_up(table: Array, id: int) -> tuple[Array, float]:
 
 
 def neighbours(
-    table: Array, index: int, *, most: int = 5, skip: int = 0
+    table: Floats, index: int, *, most: int = 5, skip: int = 0
 ) -> list[tuple[int, float]]:
     """Return the rows of a table (V, D) most similar to one by cosine, without ``skip`` first."""
     like = cosines(table)[index]
@@ -170,7 +169,7 @@ def neighbours(
     return [(i, float(like[i])) for i in order[:most]]
 
 
-def principal(table: Array) -> tuple[Array, Array, Array]:
+def principal(table: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the mean (D,) of the rows of a table (V, D), and the directions of most variance.
 
     These are three axes (3, D), and their shares of the variance (3,).
@@ -191,7 +190,7 @@ def principal(table: Array) -> tuple[Array, Array, Array]:
     return mean, axes, shares
 
 
-def class_likeness(table: Array, classes: Sequence[str], skip: int = 0) -> tuple[float, float]:
+def class_likeness(table: Floats, classes: Sequence[str], skip: int = 0) -> tuple[float, float]:
     """Return the mean cosine of two words of one class, and of two words of different ones.
 
     NaN for the words of different classes where all are of one.
@@ -233,11 +232,6 @@ _ATTENDS: dict[Tokens, str] = {  # by what asks in a model's first attention
 def reads_words(experiment: Experiment) -> bool:
     """Return whether an experiment reads only words."""
     return experiment.task.picture_shape is None
-
-
-def reads_pixels(experiment: Experiment) -> bool:
-    """Return whether an experiment is a Vision Transformer that classifies pictures."""
-    return bool(experiment.task.class_names)
 
 
 def compare_inputs(language: Experiment, vision: Experiment) -> list[tuple[str, str, str]]:
