@@ -275,7 +275,7 @@ class SeedSpread:
     lost: tuple[int, ...] = ()
 
     @property
-    def paired_sentence(self) -> Sentence:
+    def sentence(self) -> Sentence:
         """The figures in words."""
         measure = self.measure
         words: Sentence

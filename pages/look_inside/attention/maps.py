@@ -35,7 +35,7 @@ from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.attention.heads import Row
-from tfm_core.inspect.attention.maps import MapView, map_view
+from tfm_core.inspect.attention.maps import MapView, first_heads, map_view
 from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import MANY_KEYS, outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE, VERMILION
@@ -168,7 +168,7 @@ def ask(run: Run) -> Chosen:
     kinds, n_heads = kinds_of(run.experiment), run.experiment.model.n_heads
     linked = [view.fields(Chosen, SCOPE)[name].parameter for name in ("layer", "head")]
     is_linked = any(view_link.new_value(parameter) is not None for parameter in linked)
-    best = {} if is_linked else heads.first_heads(run)
+    best = {} if is_linked else first_heads(run)
     first = next(iter(of_kinds))
     kind = view.held(Choice("", names=(first,), first=first, always_in_url=True))
     if len(of_kinds) > 1:
