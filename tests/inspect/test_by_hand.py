@@ -204,7 +204,7 @@ def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
     assert asked.answer == f"{math.e / (math.e + 2):.2f}"
     back = by_hand_text.about_scale(scaled, plain, WORDS, 2, is_scaled=False)
     assert back.answer == f"{math.e ** (1 / 3**0.5) / (math.e ** (1 / 3**0.5) + 2):.2f}"
-    assert f"with {math.e / (math.e + 2):.2f}" in back.text
+    assert f"a weight of {math.e / (math.e + 2):.2f}" in back.text
     for question in (asked, back):
         assert all(question.why_not(o) for o in question.options if o != question.answer)
     assert by_hand_text.about_symmetry(scaled, WORDS).answer.startswith("Yes")

@@ -27,10 +27,10 @@ def test_shares_are_told_apart_and_who_answers_or_aligns_best_is_said():
     assert not conclusions.is_clearly_higher(0.9, 0.8, 20)
     assert not conclusions.is_clearly_higher(1.0, 1.0, 500)
     for shares, n, words in [
-        ({"RNN": 0.99, "one": 0.8}, 500, "Best: “RNN” (99.0%), against “one” (80.0%)."),
-        ({"RNN": 0.6, "one": 0.95}, 500, "Best: “one” (95.0%), against “RNN” (60.0%)."),
+        ({"RNN": 0.99, "one": 0.8}, 500, "Best: “RNN” (99.0%). The others: “one” (80.0%)."),
+        ({"RNN": 0.6, "one": 0.95}, 500, "Best: “one” (95.0%). The others: “RNN” (60.0%)."),
         ({"RNN": 0.99, "one": 0.98}, 100, "None is clearly better: “RNN” (99.0%), “one” (98.0%)"),
-        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "Best: “a” (90.0%), “c” (90.0%), against “b”"),
+        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "Best: “a” (90.0%), “c” (90.0%). The others: “b”"),
     ]:
         assert words in conclusions.most_accurate(shares, n)
     for attention, right, words in [
@@ -46,10 +46,10 @@ def test_what_goes_on_longer_stands_early_or_became_alike_is_said():
     for tokens, words in [
         (
             {"ALiBi": 0.9, "learned": 0.1},
-            "(trained up to 12): “ALiBi” (90.0%); then “learned” (10.0%)",
+            "(trained up to 12): “ALiBi” (90.0%). Then “learned” (10.0%)",
         ),
-        ({"ALiBi": 0.5, "learned": 0.5}, "none is better"),
-        ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%); then “c”"),
+        ({"ALiBi": 0.5, "learned": 0.5}, "none is clearly better"),
+        ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%). Then “c”"),
     ]:
         said = conclusions.best_beyond_training(tokens, 200, 24, 12)
         assert "t 24 tokens (trained up to 12)" in said
@@ -74,7 +74,7 @@ def test_what_goes_on_longer_stands_early_or_became_alike_is_said():
             "**became more similar**. At step 1,000 their mean cosine is 0.40, and 0.02",
         ),
         ((0.01, 0.0), (0.03, 0.02), "**no more similar**"),
-        ((0.4, 0.0), (0.1, 0.0), "**less** alike"),
+        ((0.4, 0.0), (0.1, 0.0), "**less** similar"),
     ]:
         assert words in conclusions.class_similarity(before, after, 1000)
 

@@ -102,7 +102,7 @@ def test_masks_and_words_that_do_not_fit_are_said_and_conventions_agree():
         build_mask("sideways", WORDS, WORDS)
     with pytest.raises(ValueError, match="7 tokens need 7 segments, not 0"):
         build_mask("packed", WORDS, WORDS)
-    with pytest.raises(ValueError, match="must be the same tokens"):
+    with pytest.raises(ValueError, match="needs the same tokens"):
         build_mask("causal", ("a",), WORDS)
     torch.manual_seed(3)
     mask = causal_mask(5)

@@ -118,11 +118,11 @@ def test_a_name_may_be_divided_and_a_constructor_has_defaults():
     ("text", "words"),
     [
         (SYNTHETIC, ["No class is named", "Positions count as sinusoidal"]),
-        ("Captioning(vocab_size=10000)", ["The class Captioning is not known"]),
-        ("Encoder(3, 16, 4, 2)", ["no embedding: 1,600 parameters"]),
+        ("Captioning(vocab_size=10000)", ["The class Captioning is unknown"]),
+        ("Encoder(3, 16, 4, 2)", ["no embedding, but 1,600 of these parameters"]),
         (
             "d_model = 48, n_heads = 6, patch_size = 4, vocab_size = 70",
-            ["No class is called", "Not applied: src_vocabulary"],
+            ["No class is named", "Not used: src_vocabulary"],
         ),
         ("My_Transformer(2500, 3000)", []),
         ("ImageCaptioning(vocab_size=10000)", []),
@@ -171,7 +171,7 @@ def test_calls_and_settings_of_notebooks_give_their_models():
     )
     assert [number for number, _text, _why in found.unread] == [2, 3, 4, 5]
     for (_number, _text, why), word in zip(
-        found.unread, ("Neither", "Unknown: foo", "Name the numbers", "at most 4"), strict=True
+        found.unread, ("neither", "Unknown: foo", "Name the numbers", "at most 4"), strict=True
     ):
         assert word in why
 
@@ -194,7 +194,7 @@ def test_calls_and_settings_of_notebooks_give_their_models():
             "        self.d_model = d_model",
             "This is code.*tfm_core.look",
         ),
-        ("x" * 10_001, "are read"),
+        ("x" * 10_001, "the limit is 10,000"),
         ("__import__('os').system('true')", "No model was found"),
     ],
 )

@@ -47,7 +47,7 @@ def test_alibi_falls_with_distance_and_positions_notice_a_shuffle():
             like[place, place + 1] = like[place + 1, place] = 0.5
     near = position_tables.nearness(like, 3)
     assert near == (0.5, 0.0, 0.0)
-    assert "those in a column are not" in position_tables.nearness_text(*near)
+    assert "but not those in a column" in position_tables.nearness_text(*near)
     assert "hardly more similar" in position_tables.nearness_text(
         *position_tables.nearness(np.eye(5))
     )
@@ -135,6 +135,6 @@ def test_a_learned_table_that_ends_says_so(tmp_path):
     assert not np.isnan(table["tokens"].iloc[0])
 
 
-@pytest.mark.parametrize(("preset", "words"), [("vit-digits", "Pictures"), ("translate", "copy")])
+@pytest.mark.parametrize(("preset", "words"), [("vit-digits", "pictures"), ("translate", "copy")])
 def test_where_there_is_no_longer_sequence_it_is_said(preset, words):
     assert words in positions_at_work.can_extrapolate(PRESETS[preset].experiment)
