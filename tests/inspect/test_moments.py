@@ -96,8 +96,8 @@ def test_the_shares_of_right_answers_are_told_with_the_step_since_which_they_las
         measured(100, 1.0, 0.569, 0.1),
         measured(200, 0.1, 0.969, 0.9),
     )
-    assert "accuracy: 56.9%" in found[100]
-    assert "accuracy: 96.9%" in found[200] or "sequence accuracy: 90.0%" in found[200]
+    assert "accuracy is 56.9%" in found[100]
+    assert "accuracy is 96.9%" in found[200] or "sequence accuracy is 90.0%" in found[200]
     found = curved(
         store,
         started(),
@@ -106,7 +106,7 @@ def test_the_shares_of_right_answers_are_told_with_the_step_since_which_they_las
         measured(200, 0.1, 1.0, 1.0),
         steps=(0, 241),
     )
-    assert "accuracy: 100%" in found[241]
+    assert "accuracy is 100%" in found[241]
     assert "since step 100" in found[241]
     found = curved(
         store,
@@ -126,7 +126,7 @@ def test_guessing_is_no_learning_and_better_than_chance_or_a_floor_is_told(store
     assert "validation accuracy is 30.0% at step 100, chance is 2.0%" in found[100]
     found = curved(store, started(floor=2.0), measured(100, 2.5, 0.3))
     assert found[100].startswith(
-        "has learned 75.0% of what can be learned: validation loss is 2.50 at step 100"
+        "The model has learned 75.0% of what can be learned: validation loss is 2.50 at step 100"
     )
 
 
@@ -190,7 +190,7 @@ def test_every_recorded_run_has_moments_of_its_snapshots(store, run_id):
 
 
 WINDOW = 7
-DROPOUT, PICTURES, SMOOTHING, LAG = "Dropout", "Augmentation", "smoothing", "mean of the last 7"
+DROPOUT, PICTURES, SMOOTHING, LAG = "Dropout", "Augmentation", "smoothing", "averages the last 7"
 NOISE = "25% of the training labels"
 CAUSES = {DROPOUT, PICTURES, NOISE, SMOOTHING, LAG}
 

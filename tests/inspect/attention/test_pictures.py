@@ -31,7 +31,7 @@ def test_rollout_is_a_product_and_the_classifier_reads_cls_or_the_mean():
     np.testing.assert_allclose(rollout_by_layer(attention)[-1], expected, rtol=1e-6)
     with pytest.raises(ValueError, match="at least one attention layer"):
         rollout([])
-    with pytest.raises(ValueError, match=r"self-attention, \(H, T, T\), not \(1, 2"):
+    with pytest.raises(ValueError, match=r"self-attention of shape \(H, T, T\), not \(1, 2"):
         rollout([np.zeros((1, 2, 3))])
     tokens = np.arange(25.0).reshape(5, 5)
     assert np.array_equal(to_patches(tokens, has_cls=True), [[1, 2], [3, 4]])

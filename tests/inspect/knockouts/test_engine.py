@@ -334,7 +334,7 @@ def test_the_lens_is_that_of_the_gpt_page_and_unlike_inputs_get_a_sentence() -> 
     model, (src, tgt), corrupted, answers = _two_inputs("encoder-decoder")
     with pytest.raises(ValueError, match="same number of tokens"):
         patches_of(model, (src[:, :4], tgt), corrupted, answers)
-    with pytest.raises(ValueError, match="alike"):
+    with pytest.raises(ValueError, match="the same answer"):
         patches_of(model, (src, tgt), (src, tgt), answers)
 
 

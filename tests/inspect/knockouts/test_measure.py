@@ -85,9 +85,9 @@ def test_with_everything_on_it_is_the_training_and_losses_add_up() -> None:
     assert joint == score_without(run, heads, "zero", 50).loss - whole
     assert joint > 5 * alone  # they stand in for each other
     assert "stood in for the other" in measure.joint_effect_text(alone, joint)
-    assert "serve one purpose" in measure.joint_effect_text(0.4, 0.2)
+    assert "serve the same purpose" in measure.joint_effect_text(0.4, 0.2)
     assert "its own work" in measure.joint_effect_text(0.2, 0.21)
-    assert "need neither" in measure.joint_effect_text(0.0001, 0.0009)
+    assert "need none of them" in measure.joint_effect_text(0.0001, 0.0009)
     assert measure.joint_effect(run, heads[:1], "zero", 50) is None
 
 
@@ -262,7 +262,7 @@ def test_patterns_and_edited_rows_keep_all_other_queries() -> None:
     [
         ((1, 3), 0.5, "hides “d” from “b”"),
         ((4, 0), -1, "weights of “e” can't be negative"),
-        ((0, 0), 0, "“a” needs"),
+        ((0, 0), 0, "weights of “a” can't be negative"),
     ],
 )
 def test_what_is_no_pattern_gets_a_sentence(at: tuple[int, int], value: float, words: str) -> None:

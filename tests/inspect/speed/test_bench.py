@@ -81,7 +81,7 @@ def test_the_code_shown_runs_and_wrong_sides_are_found_out():
     bench = Bench.of(small("vit", dropout=0.3))
     assert torch.equal(bench.pass_(), bench.pass_())
     assert bench.experiment.task.shift == 0
-    with pytest.raises(ValueError, match="parameters; the limit here is 50,000,000"):
+    with pytest.raises(ValueError, match="parameters; the limit is 50,000,000"):
         check_size(small("encoder-only", d_model=4096, n_heads=4, d_ff=4096, n_layers=4))
     for name in COMPARISONS:
         for path in COMPARISONS[name].code.values():
