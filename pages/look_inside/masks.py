@@ -22,10 +22,10 @@ from pages.components.pickers import MaskEdit, number_sheet
 from pages.i18n import N_, _, content, paragraph
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.inspect import mask_lab, mask_traps
-from tfm_core.inspect.mask_lab import MASKS, PAD_TOKEN, Array, MaskedAttention, Projected
+from tfm_core.inspect.mask_lab import MASKS, PAD_TOKEN, Floats, MaskedAttention, Projected
 from tfm_core.plots.heads.by_hand import board, masked_line
 from tfm_core.plots.sheet import Place, SheetLine
-from tfm_core.probe.types import Bools
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 
 SCOPE = "masks"
@@ -490,7 +490,7 @@ def blind_row(laid: Laid, flow: MaskedAttention) -> None:
 
 
 def _side_by_side(
-    maps: Mapping[str, Array],
+    maps: Mapping[str, Floats],
     query: Sequence[str],
     key: Sequence[str],
     captions: Sequence[str],

@@ -39,6 +39,7 @@ from tfm_core.inspect import position_tables
 from tfm_core.plots.chart import chart
 from tfm_core.plots.model import positions as plots
 from tfm_core.probe.labels import STACKS
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 
 KINDS = {kind.name: kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"}
@@ -406,7 +407,7 @@ def _table(run: Run, step: int, names: list[str]) -> None:
     show.code(position_tables.layer_source("positions:LearnedPositions"))
 
 
-def _alike(run: Run, table: position_tables.Array, step: int, *, is_of_patches: bool) -> str:
+def _alike(run: Run, table: Floats, step: int, *, is_of_patches: bool) -> str:
     rows = table[1:] if is_of_patches and run.experiment.has_cls else table
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
@@ -456,7 +457,7 @@ def patches(run: Run | None, step: int) -> None:
     show.code(position_tables.layer_source("positions:sinusoidal_2d"))
 
 
-def _patch_table(run: Run | None, step: int) -> tuple[position_tables.Array, int] | None:
+def _patch_table(run: Run | None, step: int) -> tuple[Floats, int] | None:
     """Return the learned patch table of a run without CLS, and the patches to a side."""
     if run is None or not _reads_pixels(run):
         return None
