@@ -22,7 +22,7 @@ from pages.components.pickers import MaskEdit, number_sheet
 from pages.i18n import N_, _, content, paragraph
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.inspect import mask_lab, mask_traps
-from tfm_core.inspect.mask_lab import MASKS, PAD_TOKEN, Floats, MaskedAttention, Projected
+from tfm_core.inspect.mask_lab import MASKS, PAD_TOKEN, MaskedAttention, Projected
 from tfm_core.plots.heads.by_hand import board, masked_line
 from tfm_core.plots.sheet import Place, SheetLine
 from tfm_core.probe.types import Bools, Floats
