@@ -141,7 +141,7 @@ def test_pictures_of_another_shape_and_sentences_for_pictures_are_refused(pictur
     store = RunStore(tmp_path, recorded=None)
     with pytest.raises(ValueError, match="Draw one"):
         look_at_text(store.create(vit_experiment()), "six")
-    with pytest.raises(ValueError, match="type one"):
+    with pytest.raises(ValueError, match="Type one"):
         look_at_picture(store.create(text_experiment()), np.zeros((1, 28, 28), np.uint8))
 
 
