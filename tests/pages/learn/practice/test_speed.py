@@ -87,7 +87,7 @@ def test_every_comparison_opens_and_what_makes_no_sense_is_said(store):
         has_button = bool([one for one in at.button if one.key == "speed-start"])
         assert has_button != bool({one.value for one in at.info} - others)
     at = opened(small("recurrent"), compare="attention")
-    assert any("needs Transformer blocks" in one.value for one in at.info)
+    assert any("needs a Transformer" in one.value for one in at.info)
 
 
 @pytest.mark.core(1)
