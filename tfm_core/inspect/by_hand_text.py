@@ -48,7 +48,7 @@ def text_of(table: npt.ArrayLike) -> str:
 
 
 def table_of(text: str, name: str, n_rows: int, n_columns: int) -> Floats:
-    """Read a table from a link; ``name`` is what the user knows it by.
+    """Read a table from a link; ``name`` is its name on the page.
 
     Raises ValueError, in a sentence, where it is not that many numbers from -10 to 10.
     """
@@ -122,7 +122,7 @@ def _number(text: str) -> float:
 
 
 def number(value: float, *, is_whole: bool = False) -> str:
-    """Return a number with two digits where they say all of it, else with four.
+    """Return a number with two digits where they are exact, else with four.
 
     is_whole: a whole number stands without digits.
     """
@@ -203,7 +203,7 @@ def _bracket(value: float, is_whole: bool = False) -> str:
 def about_scale(
     scaled: Attended, plain: Attended, words: tuple[str, ...], query: int, *, is_scaled: bool = True
 ) -> Question:
-    """Ask what the weight of a word on its own strongest key becomes without the scale, or with it.
+    """Ask for the weight of a word on its strongest key without the scale, or with the scale.
 
     is_scaled: the sheet shows the weights with the scale, and the question is about the others.
     """
@@ -333,7 +333,7 @@ def about_transposed_keys(head: Attended, words: tuple[str, ...]) -> Question:
 
 
 def about_minus_one(attended: MultiHead, words: tuple[str, ...]) -> Question | None:
-    """Ask what -1 is where heads are merged, and show what the transpose before it is for."""
+    """Ask for -1 where heads are merged, and show why a transpose comes first."""
     heads = np.stack([head.output for head in attended.heads])  # (H, T, d_head)
     n_heads, n_words, d_head = heads.shape
     if n_heads == 1:

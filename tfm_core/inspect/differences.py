@@ -204,7 +204,7 @@ def run_names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
 
 
 def change_text(one: Experiment, other: Experiment) -> str:
-    """Return what of the other experiment differs from the first, all of it; empty if nothing."""
+    """Return all that differs in the other experiment, as text; empty if nothing differs."""
     rows = differences([one, other])
     shown = (phrase(row, 1) for row in rows if row.field not in _follows(rows))
     return listed(filter(None, shown))

@@ -41,8 +41,7 @@ Forced = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A token that may stand at a place: its probability as the model says it, and as it is drawn
-    after temperature, top-k and top-p."""
+    """A possible token: its probability in the model, and after temperature, top-k and top-p."""
 
     id: int
     token: str

@@ -230,7 +230,7 @@ def build_mask(
 
 
 def without_padding(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return the tokens with padding named otherwise: what a mask allows that looks past it."""
+    """Return the tokens with another name for padding, so that a mask does not see it."""
     return tuple("pad" if token == PAD_TOKEN else token for token in tokens)
 
 

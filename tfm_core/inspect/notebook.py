@@ -35,7 +35,7 @@ Unread = tuple[int, str, str]
 
 @dataclass(slots=True)
 class GivenSizes:
-    """What a text says.
+    """The sizes and the call of a text.
 
     sizes: by our names of settings; names: all that it assigns, by its own; call: the class that it
     calls, or "".
@@ -64,7 +64,7 @@ CODE = N_(
 
 
 def parse_sizes(text: str) -> GivenSizes:
-    """Return what a text says. Raises StudentError for one that is too long."""
+    """Return the sizes of a text. Raises StudentError for a text that is too long."""
     if len(text) > MAX_CHARACTERS:
         raise StudentError(
             "The text has {n:,} characters; the limit is {most:,}.",
@@ -144,7 +144,7 @@ def _take_pairs(line: str, given: GivenSizes) -> str:
 
 
 def _canonical(name: str) -> str | None:
-    """Return our name of a size; "" for what no model is made of, None for an unknown name."""
+    """Return our name of a size; "" for a size without effect, None for an unknown name."""
     name = name.rpartition(".")[2]
     if name in _KNOWN["exact"]:
         return name

@@ -29,7 +29,7 @@ _SURFACES: dict[str, Surface] = {"patches": "picture", "picture": "words"}  # of
 
 
 Shown = Mapping[str, Any]
-"""What a browser takes as it is: an example, an answer or a snapshot of a stage."""
+"""Plain values for the browser: an example, an answer or a snapshot of a stage."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
-    """What is shown of one example.
+    """One example at one step.
 
     item: an entry of the probe, or of the user's own example (``tgt``: the model's own answer;
     ``truth``: the solution, if any). attention: module name -> (H, Q, K). masks: module name ->
@@ -76,7 +76,7 @@ class Example:
 
 
 def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Example:
-    """Return an example of the probe at a snapshot, without maps where the probe keeps none of it.
+    """Return an example of the probe at a snapshot, without maps where none are kept.
 
     Raises StudentError if they do not fit.
     """
@@ -318,7 +318,7 @@ def continued_text(run: Run, text: str, modules: Collection[str]) -> Example:
 
 
 def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
-    """Read a text with an encoder that makes vectors of it; its head may answer.
+    """Read a text with an encoder that returns vectors; its head may answer.
 
     modules: attentions whose maps are kept.
     """

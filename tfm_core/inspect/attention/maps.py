@@ -209,11 +209,11 @@ _KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionTrace:
-    """What one attention computed on one example.
+    """The tensors that one attention computed on one example.
 
     tensors: query (H, Q, D), key and value (H, K, D), scores, masked_scores and weights (H, Q, K),
     heads (H, Q, D), as float32; sink (H,) where the model has one, or (H, Q), the log of the sum of
-    e^score over what a look does not show; v (D,) where scores are v times a tanh. divisor: what
+    e^score over keys that were not recorded; v (D,) where scores are v times a tanh. divisor: what
     scores were divided by; None where the settings say it.
     """
 
@@ -238,8 +238,8 @@ class AttentionCell:
 
     dimensions, row: tables, see DIMENSIONS and ROW. dot: the sum of the products, with v times tanh
     if ``is_tanh``. scaled = dot / scale; scale is sqrt(d_head), another divisor of the model, or 1
-    in a recurrent model. bias: from ALiBi or T5, of a look whatever else was done to the score, or
-    0. score = scaled + bias, before the mask ``may_attend``. sink: the exponential of the sink's
+    in a recurrent model. bias: from ALiBi or T5, in a recorded model whatever else was added, or 0.
+    score = scaled + bias, before the mask ``may_attend``. sink: the exponential of the sink's
     logit, 0 without one; total: the sum of all exponentials; weight: of this key. share:
     contribution . output / output . output; a row's shares sum to 1, one may be negative.
     norm_share: length of the contribution over the sum of lengths (Kobayashi et al. 2020).
@@ -287,9 +287,9 @@ def trace_attention(
 
 
 def recorded_trace(run: Run, index: int, module: str) -> AttentionTrace:
-    """Return what a look kept of one attention module on an example of its probe.
+    """Return the recorded trace of one attention module on an example of a run's probe.
 
-    Raises ValueError, in a sentence, where it kept nothing of it.
+    Raises ValueError, in a sentence, where nothing was recorded.
     """
     snapshot = run.snapshot(run.snapshot_steps()[-1])
     item, vectors = run.probe().items[index], snapshot.vectors.get(module)

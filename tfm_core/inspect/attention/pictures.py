@@ -1,4 +1,4 @@
-"""One picture: what a model made of it at each kept step of its training, and why.
+"""One picture: a model's answers at each kept step of its training, and their explanations.
 
 Rollout (Abnar & Zuidema 2020, section 3) multiplies layers, each (A + I) / 2 because the residual
 connection is half of it. Relevance (Chefer et al. 2021, equations 5 and 6) weights each map by the

@@ -1,4 +1,4 @@
-"""The trained model of a run, at its checkpoint or a kept step, and what it is called with.
+"""The trained model of a run, at its checkpoint or a kept step, and its inputs.
 
 What is found in weights or snapshots is cached by them. torch is imported late.
 """
@@ -50,7 +50,7 @@ _loading = threading.Lock()
 
 
 def no_checkpoint(run: Run) -> str:
-    """Say, in a sentence, why a run without a checkpoint has none."""
+    """Return why a run has no checkpoint."""
     if not run.experiment.task.has_model:
         return run.experiment.task.without_data
     if run.status.is_active:
@@ -303,7 +303,7 @@ def _scaled(run: Run, picture: Picture | None) -> Tensor:
 
 
 def batch_of(experiment: Experiment, data: Data, rows: slice) -> Batch:
-    """Return what the model is called with for some examples of the validation set, and items."""
+    """Return the inputs of the model for some validation examples, and their items."""
     batch = experiment.task.by_data(
         pairs=text_batch, stream=text_batch, pictures=picture_batch, captions=caption_batch
     )

@@ -106,7 +106,7 @@ class Causes:
         return part_of(attentions[row].module, head)
 
     def parts(self, most: int) -> pd.DataFrame:
-        """Return what the parts add, as ``_strongest`` has it."""
+        """Return the effect of each part, in the columns of ``_strongest``."""
         assert self.effects is not None
         (_none, embedded), *effects, (_none, biases) = self.effects
         parts = [(short_name(part), value) for part, value in effects if part is not None]
@@ -137,7 +137,7 @@ class HeadPaths(NamedTuple):
         return self.total - self.direct - self.in_sum
 
     def parts(self, most: int) -> pd.DataFrame:
-        """Return what the paths restore, each alone, as ``_strongest`` has it."""
+        """Return the share that each path restores alone, in the columns of ``_strongest``."""
         later = ((short_name(part), share) for part, share in self.through.items())
         found = _strongest([(N_("directly"), self.direct), *later], most)
         low, high = min(0.0, found["effect"].min()), max(1.0, found["effect"].max())

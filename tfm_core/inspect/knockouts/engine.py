@@ -509,7 +509,7 @@ def direct_effects(
 
 
 def _frozen_norms(model: nn.Module, stack: str) -> dict[str, Change]:
-    """Return what lets each norm of a stack keep the scale that it has."""
+    """Return the changes that freeze the scale of each norm of a stack."""
     frozen: dict[str, Change] = {}
     for path, block in model.get_submodule(f"{stack}.layers").named_children():
         where = "normed" if block.norm_first else "joined"
@@ -523,7 +523,7 @@ def _frozen_norms(model: nn.Module, stack: str) -> dict[str, Change]:
 
 
 def _frozen(norm: nn.Module, _normed: Tensor, x: Tensor) -> Tensor:
-    """Return what a norm makes of x if it divides by a constant, the scale of what it is given."""
+    """Return the norm of x with a constant scale: its own, without a gradient."""
     if isinstance(norm, SharedNorm):
         norm = norm.norm
     if isinstance(norm, nn.LayerNorm):

@@ -209,7 +209,7 @@ def clock_of(device: str) -> Clock:
 
 
 def clock_name(device: str) -> str:
-    """Return what the seconds are: CPU-seconds or those of a clock on the wall."""
+    """Return the name of the clock: CPU time or wall clock."""
     return "CPU" if device == "cpu" else N_("wall clock")
 
 

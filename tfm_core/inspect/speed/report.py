@@ -157,7 +157,7 @@ class BenchmarkCase:
         return next(iter(self.sides))
 
     def message(self) -> dict[str, Any]:
-        """Return what a report is told before the timing starts."""
+        """Return the message to a report before the timing starts."""
         return {
             "part": self.part,
             "sides": list(self.sides),

@@ -1,4 +1,4 @@
-"""The operations that the models are made of: their code, what they take, and how it is typed.
+"""The operations that the models are made of: their code, their arguments, and the parser.
 
 Their words are in ``content/<language>/tensors.md``. What is typed is read by a small parser of our
 own; nothing of it is evaluated. torch is imported where it is needed.

@@ -1,4 +1,4 @@
-"""Tensors by sight: one operation on a small tensor, before and after, and what there is to say.
+"""One operation on a small tensor: the tensors before and after, with notes on them.
 
 Everything is measured on the tensors themselves: shape, strides, storage offset, whether two share
 memory. Where each element came from is found by sending numbered elements through the operation.
