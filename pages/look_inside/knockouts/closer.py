@@ -23,7 +23,7 @@ from tfm_core.inspect.attention.maps import MapView, map_view
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.causes import can_change
-from tfm_core.inspect.knockouts.measure import PATTERNS, Floats, Replacement, example_without
+from tfm_core.inspect.knockouts.measure import PATTERNS, Replacement, example_without
 from tfm_core.inspect.knockouts.parts import (
     STACKS,
     SUBLAYERS,
@@ -37,6 +37,7 @@ from tfm_core.inspect.knockouts.parts import (
 )
 from tfm_core.plots.heads import scores as plots
 from tfm_core.plots.heads.attention import head_map
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 
 SCOPE = "knockouts"
