@@ -26,7 +26,7 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
     ("tfm_core/runs/queue/limits.py", "seconds >= self.max_seconds", "seconds > self.max_seconds"),
     ("tfm_core/export/weights_in.py", "facts.step > status.step", "facts.step > status.step + 1"),
     (
-        "tfm_core/inspect/errors/scores.py",
+        "tfm_core/inspect/errors.py",
         "np.ceil(confidence.astype(np.float64) * n_bins) - 1",
         "np.floor(confidence.astype(np.float64) * n_bins)",
     ),
@@ -36,10 +36,10 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
         "0.9 * per_example + 0.1 * took",
         "0.1 * per_example + 0.9 * took",
     ),
-    ("tfm_core/inspect/compare/seeds.py", "(-counts[seed], seed)", "(counts[seed], seed)"),
+    ("tfm_core/inspect/differences.py", "(-counts[seed], seed)", "(counts[seed], seed)"),
     ("tfm_core/trace/tokens.py", '{"batch": n * batch,', '{"batch": n // batch,'),
     (
-        "tfm_core/inspect/errors/scores.py",
+        "tfm_core/inspect/errors.py",
         '(bins["accuracy"] - bins["confidence"]).abs()',
         'bins["accuracy"] - bins["confidence"]',
     ),
@@ -74,7 +74,7 @@ CHANGE_NOTHING: frozenset[tuple[str, str, str]] = frozenset(
             "torch.finfo(kind).min / 2",
             "((torch.finfo(kind).min) * (2))",
         ),
-        ("tfm_core/inspect/speed/runner.py", "0.1", "0.2"),  # the pause between two looks
+        ("tfm_core/inspect/speed/measure.py", "0.1", "0.2"),  # the pause between two looks
         # only a shortcut: what is unknown here is asked for two lines below
         (
             "tfm_core/runs/queue/limits.py",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pages.app.files import film
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.plots.export import map_svg
 from tfm_core.plots.heads.attention import usual_top
 from tfm_core.probe.labels import axes, kind_of, modules_by_kind, rows

@@ -65,7 +65,7 @@ ALLOWED = {
     "tfm_core/choices/presets.py": "comes with the app",
     "tfm_core/trace/functions.py": "comes with the app",
     "tfm_core/facts/architectures.py": "comes with the app",
-    "tfm_core/inspect/notebook/sizes.py": "comes with the app",
+    "tfm_core/inspect/notebook.py": "comes with the app",
     "tfm_core/studies/grokking.py": "comes with the app",
     "tfm_core/studies/superposition.py": "comes with the app",
     "tfm_core/data/embedded/__init__.py": "comes with the app",

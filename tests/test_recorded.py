@@ -11,10 +11,10 @@ import torch
 from tests.nightly import IS_NIGHTLY
 from tests.probe.expected_masks import expected_mask
 from tfm_core.data.image_files import is_here
-from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.heads import of_snapshot
+from tfm_core.inspect.attention.heads import table_of_snapshot
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.speed.report import (
     COMPARISONS,
@@ -169,7 +169,7 @@ def test_heads_of_the_recorded_translator_differ(store):
     assert scored["module"].nunique() == 3
     assert shares.max() >= 0.6
     assert shares.max() >= 4 * shares.min()
-    table = of_snapshot(run.experiment, run.probe(), snapshot)
+    table = table_of_snapshot(run.experiment, run.probe(), snapshot)
     labels = {re.split("[:,]", label)[0] for label in table["short"]}
     assert len(labels) >= 4, labels
 
@@ -192,7 +192,7 @@ def test_the_recorded_accuracy_is_that_of_the_recorded_weights(store, run_id):
 
 def test_step_times_are_recorded_for_every_model_and_length():
     seconds, _torch, _day = recorded_times()
-    assert set(seconds) == set(rnn_attention.models())
+    assert set(seconds) == set(alignment.rnn_models())
     assert tuple(seconds.index) == LENGTHS
     assert (seconds > 0).all(axis=None)
 

@@ -111,9 +111,9 @@ def test_content_file_and_section_that_lack_are_named(whole: Path, tmp_path: Pat
 def test_messages_of_f_strings_of_both_branches_and_of_every_error_are_collected() -> None:
     known = translation.messages()
     assert "All tasks solved" in known  # in an f-string
-    assert "Starting: loading PyTorch" in known
+    assert "Loading PyTorch" in known
     assert ("{n} operation", "{n} operations") in known
-    assert "This run did not learn to label sentences." in known  # a StudentError
+    assert "This run was not trained to label sentences." in known  # a StudentError
 
 
 def test_catalogue_of_a_new_language_is_made_split_and_merged(tmp_path: Path) -> None:

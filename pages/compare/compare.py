@@ -35,10 +35,9 @@ from tfm_core.inspect.attention.example import (
     nearest,
     same_example,
 )
-from tfm_core.inspect.attention.map_view import map_view
-from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, figures, track
-from tfm_core.inspect.compare.differences import differences
-from tfm_core.inspect.compare.names import names
+from tfm_core.inspect.attention.maps import map_view
+from tfm_core.inspect.curves import AXES, METRICS, AxisName, caveats, figures, track
+from tfm_core.inspect.differences import differences, run_names
 from tfm_core.plots.chart import LOOKS, SVG_DASHES
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine, slots
@@ -254,7 +253,7 @@ def _choose(ids: Sequence[str]) -> None:
 def _styled(runs: Sequence[Run]) -> list[StyledRun]:
     places = slots([run.id for run in runs], st.session_state.get("compare-slots", {}))
     st.session_state["compare-slots"] = places
-    by_difference = names([run.experiment for run in runs])
+    by_difference = run_names([run.experiment for run in runs])
     return [
         StyledRun(run, run.labels.name or _(name), places[run.id])
         for run, name in zip(runs, by_difference, strict=True)

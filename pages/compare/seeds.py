@@ -10,10 +10,15 @@ import streamlit as st
 from pages.app.runs import comparison, runs_access, studies
 from pages.app.typed import escape
 from pages.i18n import N_, _
-from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
-from tfm_core.inspect.compare.names import names
-from tfm_core.inspect.compare.seeds import configurations
-from tfm_core.inspect.compare.spread import Measure, corrected, paired, sentence, spread
+from tfm_core.inspect.conclusions import (
+    Measure,
+    holm_corrected,
+    paired_sentence,
+    paired_test,
+    seed_spread,
+)
+from tfm_core.inspect.curves import METRICS, AxisName, figures, track
+from tfm_core.inspect.differences import group_by_seed, run_names
 from tfm_core.plots.training.comparison import RunLine, slots
 from tfm_core.plots.training.curves import smooth
 from tfm_core.runs.run import Run
@@ -50,9 +55,9 @@ class SeedGroup:
 def groups(shown: Sequence[StyledRun]) -> list[SeedGroup]:
     """Return the configurations among the runs, each with its seeds."""
     by_id = {entry.run.id: entry for entry in shown}
-    same_settings = configurations([entry.run for entry in shown])
+    same_settings = group_by_seed([entry.run for entry in shown])
     first_runs = [next(iter(runs.values())) for runs in same_settings]
-    labels = names([run.experiment.replace(seed=0) for run in first_runs])
+    labels = run_names([run.experiment.replace(seed=0) for run in first_runs])
     firsts = [run.id for run in first_runs]
     st.session_state["compare-group-slots"] = places = slots(
         firsts, st.session_state.get("compare-group-slots", {})
@@ -102,10 +107,10 @@ def tests(grouped: Sequence[SeedGroup]) -> None:
     measure, values = _values(grouped)
     for group, by_seed in zip(grouped, values, strict=True):
         if len(group.members) > 1:
-            text = _(spread(by_seed, measure).sentence)
+            text = _(seed_spread(by_seed, measure).sentence)
             st.markdown(f"**{escape(group.name)}**, {_(measure.name)}: {escape(text)}")
     (first, *others), (seeds, *rest) = grouped, values
-    tested = corrected([paired(seeds, by_seed) for by_seed in rest[:_MAX_PAIRS]])
+    tested = holm_corrected([paired_test(seeds, by_seed) for by_seed in rest[:_MAX_PAIRS]])
     if len(rest) > _MAX_PAIRS:
         st.caption(
             _(
@@ -114,7 +119,7 @@ def tests(grouped: Sequence[SeedGroup]) -> None:
             )
         )
     for other, result in zip(others, tested, strict=False):
-        words = sentence(result, measure, first.name, other.name)
+        words = paired_sentence(result, measure, first.name, other.name)
         st.markdown(f":material/balance: {escape(_(words))}")
 
 

@@ -27,7 +27,7 @@ from pages.components.component import (
 from pages.components.files import bundled
 from pages.components.html_page import html_page
 from pages.i18n import _
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.plots import described
 from tfm_core.plots.heads.attention import MANY_KEYS
 from tfm_core.plots.palette import MASKED, SCALES, ThemeName

@@ -25,8 +25,8 @@ from pages.components.component import (
     table_words,
 )
 from pages.i18n import _
-from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.progress.stage import Shown, Stage
+from tfm_core.inspect.attention.maps import MapView
+from tfm_core.inspect.stage import Shown, Stage
 from tfm_core.plots.described import LINE, LINE_AND_EXTREMES, ONE_VALUE
 from tfm_core.plots.examples import picture_url
 from tfm_core.plots.heads.attention import MANY_KEYS, usual_top

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pages.components.component import component, is_index, pack_bytes
 from pages.i18n import _
-from tfm_core.inspect.writing.steps import Writing, in_nats
+from tfm_core.inspect.generation import Writing, in_nats
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, ORANGE
 
 _component = component("writing_desk", css=["writing_desk.css"], html='<div class="desk"></div>\n')

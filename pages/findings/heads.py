@@ -18,8 +18,8 @@ from pages.components.moving_picture import curves
 from pages.findings import recipe
 from pages.i18n import _, paragraph
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.head_roles import behind_earlier
-from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.inspect.attention.heads import behind_earlier
+from tfm_core.inspect.attention.maps import MapView, map_view
 from tfm_core.inspect.knockouts.measure import can_measure
 from tfm_core.inspect.knockouts.parts import heads_of, part_of
 from tfm_core.plots.chart import bands_of, cells, name_colours, texts_of

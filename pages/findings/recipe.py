@@ -19,7 +19,7 @@ from pages.app.runs import run_words, runs_access, studies
 from pages.components.live_figure import live_figure
 from pages.i18n import N_, _
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.compare.curves import METRICS, track
+from tfm_core.inspect.curves import METRICS, track
 from tfm_core.plots.kinds import is_crowded_above, reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine

@@ -29,14 +29,10 @@ from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.positions import Style
 from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES
-from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.attention.rnn_attention import (
-    HEADS,
-    CrossAttentionAtStep,
-    untrained_weights,
-)
-from tfm_core.inspect.compare import conclusions
+from tfm_core.inspect import conclusions
+from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention.alignment import RNN_HEADS, CrossAttentionAtStep, untrained_weights
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.inspect.speed.report import BATCH, LENGTHS, recorded_times
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart
@@ -61,7 +57,7 @@ STYLES = {
 SHORT = {
     "additive": N_("RNN, additive"),
     "one-head": N_("Transformer, 1 head"),
-    "many-heads": N_("Transformer, {n} heads", n=HEADS),
+    "many-heads": N_("Transformer, {n} heads", n=RNN_HEADS),
 }
 ROWS = (
     N_("Whole sequences right"),
@@ -89,7 +85,7 @@ LATEX = {
 ASKS = {
     "additive": N_("Attends **before** reading the last token."),
     "one-head": N_("Queries with the last token."),
-    "many-heads": N_("{n} patterns; this one aligns best.", n=HEADS),
+    "many-heads": N_("{n} patterns; this one aligns best.", n=RNN_HEADS),
 }
 EQUATIONS = {
     "2014": (
@@ -124,7 +120,7 @@ class Racers:
 
     task: str = view.choice(
         N_("Task"),
-        {name: TEXT_TASKS[name].label for name in rnn_attention.tasks()},
+        {name: TEXT_TASKS[name].label for name in alignment.rnn_tasks()},
         is_list=True,
         help=N_("All learn from the same batches in order."),
     )
@@ -208,7 +204,7 @@ def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
     if was_live:
         comparison.progress(trained.runs)
     shown = trained.shown
-    attentions = {name: rnn_attention.cross_attention_at(run) for name, run in shown.items()}
+    attentions = {name: alignment.cross_attention_at(run) for name, run in shown.items()}
     left, right = st.columns(2, gap="medium")
     with left:
         studies.learning_curves(
@@ -221,7 +217,7 @@ def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
             styles=STYLES,
         )
     with right:
-        asked = rnn_attention.about_alignment(_aligned(attentions))
+        asked = alignment.about_alignment(_aligned(attentions))
         of = " ".join(run.id for run in shown.values())
         if was_live or asked is None or question.guess(asked, "alignment", of=of):
             _table(shown, attentions)
@@ -252,7 +248,7 @@ def _conclusion(
     task = next(iter(contest.values())).experiment.task_as(TextTaskConfig)
     is_live = comparison.is_live(contest.values())
     n = task.n_validation if is_live else task.n_test
-    sentences = [conclusions.most_right(right, n), conclusions.best_aligned(aligned, right, n)]
+    sentences = [conclusions.most_accurate(right, n), conclusions.best_aligned(aligned, right, n)]
     words = " ".join(_(sentence) for sentence in sentences if sentence is not None)
     return _("So far: {words}", words=words) if is_live and words else words
 
@@ -285,7 +281,7 @@ def _maps(
     chosen: Study, contest: Mapping[str, Run], attentions: dict[str, CrossAttentionAtStep | None]
 ) -> None:
     st.header(_("Attention maps"), anchor=False)
-    sentences = next((s for run in contest.values() if (s := rnn_attention.sentences(run))), [])
+    sentences = next((s for run in contest.values() if (s := alignment.probe_sentences(run))), [])
     index = 0
     if sentences:
         index = (
@@ -346,7 +342,7 @@ def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> No
             share=show.percent(attention.share),
             even=show.percent(attention.even),
         )
-        words = [share, _(conclusions.strongest(*attention.strongest_true))]
+        words = [share, _(conclusions.strongest_cells(*attention.strongest_true))]
     if len(attention.weights[index]) > 1:
         words.append(_("Head {head}.", head=attention.head + 1))
     show.figure(figure, " ".join(words), key=f"before-map-{name}")
@@ -355,7 +351,7 @@ def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> No
 def length(_made: Made) -> None:
     """Show recorded times against length, or measure them on this machine."""
     words, press = st.columns([3, 1], vertical_alignment="center")
-    words.caption(paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH))
+    words.caption(paragraph("before/times", batch=BATCH, d=alignment.RNN_WIDTH))
     if press.button(
         _("Measure now"),
         type="primary",
@@ -432,7 +428,7 @@ def _sentence(frame: pd.DataFrame) -> None:
         return
     ratio = frame["additive"] / frame["one-head"]
     growth = {name: frame[name][last] / frame[name][first] for name in ("additive", "one-head")}
-    asked = rnn_attention.about_growth(last // first, growth["additive"], growth["one-head"])
+    asked = alignment.about_growth(last // first, growth["additive"], growth["one-head"])
     if not question.guess(asked, "growth", of=f"{growth}"):
         return
     show.prose(

@@ -18,9 +18,8 @@ from pages.app.model import question
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
-from tfm_core.inspect.by_hand import attention, text
-from tfm_core.inspect.by_hand import forms as by_hand_forms
-from tfm_core.inspect.by_hand.attention import Matrices
+from tfm_core.inspect import by_hand, by_hand_text
+from tfm_core.inspect.by_hand import Matrices
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
@@ -43,7 +42,7 @@ MATRICES = {
 _KEPT, _OF = "hand-kept", "hand-vectors-of"
 _PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix", "mask"}
 _WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
-_WIDTHS = {str(n): str(n) for n in range(attention.MIN, attention.MAX + 1)}
+_WIDTHS = {str(n): str(n) for n in range(by_hand.MIN, by_hand.MAX + 1)}
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class TypedWords:
 
     words: str = view.text(
         N_("Your words"),
-        " ".join(attention.FIRST_WORDS),
+        " ".join(by_hand.FIRST_WORDS),
         MAX_LETTERS,
         help=N_("Two to six words, separated by spaces."),
     )
@@ -120,18 +119,18 @@ def _given(stage: str) -> Given:
             hidden = {"numbers_heads" if is_one else "numbers_one"}
             hidden |= {"scale"} if stage == "forms" else set()
             asked = view.ask(TypedWords, SCOPE, hidden=hidden)
-        words = text.words_of(typed.within(asked.words, MAX_LETTERS))
+        words = by_hand_text.words_of(typed.within(asked.words, MAX_LETTERS))
         with right:
             vectors = _vectors(words, int(asked.numbers_one if is_one else asked.numbers_heads))
     n_padding = 1 if asked.mask == "padding" else 0
-    padded, vectors = attention.filled_up(words, vectors, n_padding)
+    padded, vectors = by_hand.pad_words(words, vectors, n_padding)
     n = len(padded)
     turned = _written(
         _placed(TURNED, "turned", holds_for=f"{asked.mask} {n}"),
-        lambda pairs: text.pairs_of(pairs, n),
+        lambda pairs: by_hand_text.pairs_of(pairs, n),
         N_("The mask stays as it is."),
     )
-    allowed = attention.mask_of(asked.mask, n)
+    allowed = by_hand.mask_of(asked.mask, n)
     for query, key in turned or ():
         allowed[query, key] = not allowed[query, key]
     return Given(padded, words, vectors, allowed, asked.scale, turned or ())
@@ -169,7 +168,9 @@ def _table(
 
     name: what a message calls it. usual: what stands there at first. words: of the rows, if any.
     """
-    found = _written(field, lambda linked: text.table_of(linked, name, *usual.shape), instead)
+    found = _written(
+        field, lambda linked: by_hand_text.table_of(linked, name, *usual.shape), instead
+    )
     table = usual if found is None else found
     editor = f"{field.parameter.key}-editor"
     base, last, version, of = st.session_state.get(editor, (table, table, 0, words))
@@ -193,11 +194,11 @@ def _table(
     edited = st.data_editor(
         rows, hide_index=True, column_config=config, key=f"{editor}-{version}", width="stretch"
     )
-    made = text.checked(
+    made = by_hand_text.rounded(
         [[math.nan if row[c] is None else row[c] for c in columns] for row in edited]
     )
     st.session_state[editor] = (base, made, version, words)
-    _say(field, "" if (made == usual).all() else text.text_of(made))
+    _say(field, "" if (made == usual).all() else by_hand_text.text_of(made))
     return made
 
 
@@ -205,34 +206,34 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     """Show the vectors; a word that was there before keeps its own."""
     field, of = _placed(VECTORS, "vectors"), (words, n_numbers)
     key = field.parameter.key
-    usual = attention.first_vectors(len(words), n_numbers)
+    usual = by_hand.first_vectors(len(words), n_numbers)
     is_other = st.session_state.get(_OF) != of
     st.session_state[_OF] = of
     if is_other and view_link.new_value(field.parameter) is None:
-        kept = attention.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
-        st.session_state[key] = "" if (kept == usual).all() else text.text_of(kept)
+        kept = by_hand.keep_vectors(words, n_numbers, st.session_state.get(_KEPT, {}))
+        st.session_state[key] = "" if (kept == usual).all() else by_hand_text.text_of(kept)
     instead = N_("The first vectors are used instead.")
     vectors = _table(field, _("The table of vectors"), usual, instead, words)
-    kept_by_name = dict(zip(attention.named(words), vectors.tolist(), strict=True))
+    kept_by_name = dict(zip(by_hand.unique_names(words), vectors.tolist(), strict=True))
     st.session_state.setdefault(_KEPT, {}).update(kept_by_name)
 
     version = st.session_state[f"{key}-editor"][2]
 
     def start_from(made: Floats) -> None:
-        st.session_state[key] = text.text_of(made)
+        st.session_state[key] = by_hand_text.text_of(made)
 
     with st.container(horizontal=True, gap="small"):
         st.button(
             _("One-hot"),
             key="hand-one-hot",
             help=_("Each word matches only itself."),
-            on_click=lambda: start_from(attention.one_hot(len(words), n_numbers)),
+            on_click=lambda: start_from(by_hand.one_hot(len(words), n_numbers)),
         )
         st.button(
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
-            on_click=lambda: start_from(attention.random_vectors(len(words), n_numbers, version)),
+            on_click=lambda: start_from(by_hand.random_vectors(len(words), n_numbers, version)),
         )
     return vectors
 
@@ -250,7 +251,7 @@ def _matrices(given: Given, *, with_out: bool) -> Matrices:
             key="hand-draw-new",
             on_click=lambda: st.session_state.update({"hand-draw": (seed + 1) % (MAX_SEED + 1)}),
         )
-    seeded = attention.random_matrices(d_model, seed)
+    seeded = by_hand.random_matrices(d_model, seed)
     names = [name for name in LETTERS if with_out or name != "out"]
     made = {}
     instead = N_("The matrix of the seed is used instead.")
@@ -266,7 +267,7 @@ def _keep(learned: Matrices) -> None:
     """Go on from matrices that were learned."""
     for name in LETTERS:
         key = _placed(MATRICES[name], name, of=str(len(learned.query))).parameter.key
-        st.session_state[key] = text.text_of(getattr(learned, name))
+        st.session_state[key] = by_hand_text.text_of(getattr(learned, name))
 
 
 def _lesson(
@@ -286,8 +287,8 @@ def _lesson(
             rates = view.pick(N_("Learning rate"), RATES, 1.0, form="{:g}")
             rate = view.one(rates, "rate", SCOPE)
         try:
-            chosen = attention.targets_of(wanted, given.typed)
-            losses, weights, matrices = attention.learn(
+            chosen = by_hand.targets_of(wanted, given.typed)
+            losses, weights, matrices = by_hand.learn(
                 given.vectors, start, chosen, given.allowed, rate=rate
             )
         except ValueError as error:
@@ -313,7 +314,7 @@ def _lesson(
             for query, key in chosen.items()
         }
         columns = {"step": range(len(losses)), "loss": losses, **lines}
-        table = attention.LEARNED.table(columns)
+        table = by_hand.LEARNED.table(columns)
         settings: dict[str, Any] = {"x": "step", "reference": {"x": step}, "marked": 0}
         said = _("The loss falls as the target weight nears 1.")
         show.figure(chart(table, y="loss", height=180, **settings), said, key="hand-lesson")
@@ -347,12 +348,12 @@ def one_hot(given: Given) -> None:
     """Q = K = V: the words themselves."""
     x = given.vectors
     scaled, plain = (
-        attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
+        by_hand.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
     pick = _pick(given, x.shape[1])
     attended = scaled if given.is_scaled else plain
     _sheet(_attention(attended, given, pick, ("Q = X", "K", "V = X")), given, pick)
-    asked = text.about_scale(
+    asked = by_hand_text.about_scale(
         scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
@@ -388,15 +389,15 @@ def projections(given: Given) -> None:
     with left:
         draw()
     with right:
-        asked = text.about_symmetry(head, words)
+        asked = by_hand_text.about_symmetry(head, words)
         question.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
     pick = _pick(given, given.vectors.shape[1])
     lines = plots.projection_lines(given.vectors, matrices, head, given.words, pick)
     _sheet([*lines, *_attention(head, given, pick)], given, pick)
     question.check(
         {
-            "three-maps": text.about_three_maps(head, words),
-            "transposed-keys": text.about_transposed_keys(head, words),
+            "three-maps": by_hand_text.about_three_maps(head, words),
+            "transposed-keys": by_hand_text.about_transposed_keys(head, words),
         },
         of=f"{given.typed} {head.products.tobytes()!r} {head.value.tobytes()!r}",
     )
@@ -408,7 +409,9 @@ def heads(given: Given) -> None:
     n_heads = _n_heads(d_model)
     matrices = _matrices(given, with_out=True)
     attended = _heads(given, matrices, n_heads)
-    question.ask(text.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}")
+    question.ask(
+        by_hand_text.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}"
+    )
     names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
     chosen = int(view.one(view.choice(N_("Written out"), names), "head", SCOPE))
     head = attended.heads[chosen - 1]
@@ -425,7 +428,7 @@ def heads(given: Given) -> None:
     lines = _attention(head, given, inside, (q, k, v))
     joined = plots.joined_line(attended, matrices.out, given.words, pick)
     _sheet([maps, *lines, joined], given, pick)
-    asked = text.about_minus_one(attended, tuple(map(escape, given.typed)))
+    asked = by_hand_text.about_minus_one(attended, tuple(map(escape, given.typed)))
     question.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
 
 
@@ -434,8 +437,8 @@ def forms(given: Given) -> None:
     size = given.vectors.shape[1]
     n_heads = _n_heads(size)
     matrices = _matrices(given, with_out=True)
-    made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
-    question.ask(text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
+    made = by_hand.forms(given.vectors, matrices, n_heads, given.allowed)
+    question.ask(by_hand_text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
     _differences(made)
     line = plots.beside(
         [
@@ -456,9 +459,9 @@ def forms(given: Given) -> None:
     st.code(by_name[picked].code, language="python")
 
 
-def _differences(made: tuple[by_hand_forms.CodeForm, ...]) -> None:
+def _differences(made: tuple[by_hand.CodeForm, ...]) -> None:
     worst = max(form.difference for form in made)
-    if by_hand_forms.agree(made):
+    if by_hand.agree(made):
         values = {"n": len(made), "worst": worst}
         words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
         st.success(words, icon=":material/check:")
@@ -482,14 +485,14 @@ def _n_heads(d_model: int) -> int:
     return int(view.one(view.choice(N_("Heads"), fitting), f"heads-{d_model}", SCOPE))
 
 
-def _heads(given: Given, matrices: Matrices, n_heads: int) -> attention.MultiHead:
-    return attention.multi_head(
+def _heads(given: Given, matrices: Matrices, n_heads: int) -> by_hand.MultiHead:
+    return by_hand.multi_head(
         given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
     )
 
 
 def _attention(
-    attended: attention.Attended,
+    attended: by_hand.Attended,
     given: Given,
     pick: Pick,
     letters: tuple[str, str, str] = ("Q", "K", "V"),
@@ -529,11 +532,13 @@ def _sheet(lines: list[SheetLine], given: Given, pick: Pick) -> None:
 
 
 def _turn(cells: Collection[tuple[int, ...]]) -> None:
-    st.session_state["hand-turned"] = ",".join(map(text.text_of_indices, sorted(cells)))
+    st.session_state["hand-turned"] = ",".join(map(by_hand_text.text_of_indices, sorted(cells)))
 
 
 def _write_out(pick: Pick) -> None:
-    st.session_state["hand-at"] = text.text_of_indices((pick.query, pick.key, pick.dimension))
+    st.session_state["hand-at"] = by_hand_text.text_of_indices(
+        (pick.query, pick.key, pick.dimension)
+    )
 
 
 def _pick(given: Given, n_numbers: int) -> Pick:
@@ -544,10 +549,10 @@ def _pick(given: Given, n_numbers: int) -> Pick:
     if before:  # there may be fewer words or numbers by this time
         places = zip(map(int, before.split("-")), sizes, strict=True)
         st.session_state["hand-at"] = "-".join(str(min(place, size)) for place, size in places)
-    first = (*attention.alike_pair(len(given.typed)), 0)
+    first = (*by_hand.similar_pair(len(given.typed)), 0)
     instead = N_("Another number is written out instead.")
-    found = _written(field, lambda linked: text.indices_of(linked, sizes), instead) or first
-    _say(field, "" if found == first else text.text_of_indices(found))
+    found = _written(field, lambda linked: by_hand_text.indices_of(linked, sizes), instead) or first
+    _say(field, "" if found == first else by_hand_text.text_of_indices(found))
     pick = Pick(*found)
     with st.container(horizontal=True):
         _select(_("Query"), "query", given.words, pick)

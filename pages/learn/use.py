@@ -12,13 +12,12 @@ from pages.app.model import question
 from pages.app.runs import shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
-from tfm_core.inspect.attention.map_view import map_view
+from tfm_core.inspect.answers import answers
+from tfm_core.inspect.attention.maps import map_view
 from tfm_core.inspect.attention.trained import steps_of
-from tfm_core.inspect.errors.answers import answers
-from tfm_core.inspect.errors.groups import GROUPINGS
+from tfm_core.inspect.errors import GROUPINGS
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.example import example_without
-from tfm_core.inspect.knockouts.measure import Score
+from tfm_core.inspect.knockouts.measure import Score, example_without
 from tfm_core.inspect.knockouts.parts import (
     Part,
     first_to_go,
@@ -51,7 +50,7 @@ def _run() -> Run:
 
 
 def _scored(run: Run, *off: Part, how: measure.Replacement = "zero") -> Score:
-    return measure.measured(run, off, how, measure.n_first(run))
+    return measure.score_without(run, off, how, measure.default_examples(run))
 
 
 def _right(score: Score) -> float:
@@ -86,7 +85,7 @@ def without(_made: Made) -> None:
         for label, score in ((_("Everything on"), whole), (_("Without it"), scores[part.code])):
             st.metric(label, show.percent(_right(score)), width="content")
     before, after = (
-        example_without(run, 0, off, "zero", measure.n_first(run)) for off in ((), (part,))
+        example_without(run, 0, off, "zero", measure.default_examples(run)) for off in ((), (part,))
     )
     lines = {_("Source"): str(before.item.get("src_text", ""))}
     written = before.answer_text or "–", after.answer_text or "–"
@@ -111,7 +110,7 @@ def attention(_made: Made) -> None:
     )
     head = heads[number]
     kind = kind_of_attention(run.experiment, head)
-    example = example_without(run, 0, (), "zero", measure.n_first(run))
+    example = example_without(run, 0, (), "zero", measure.default_examples(run))
     shown = map_view(run.experiment, example, kind=kind, layer=head.layer, head=head.head, say=_)
     left, right = st.columns([3, 2], gap="medium")
     with left:

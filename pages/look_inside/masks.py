@@ -21,18 +21,18 @@ from pages.app.runs.shown_run import MODELS
 from pages.components.pickers import MaskEdit, number_sheet
 from pages.i18n import N_, _, content, paragraph
 from tfm_core.choices.mistakes import MISTAKES
-from tfm_core.inspect.masks import lab, scores, traps
-from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Array, MaskedAttention, Projected
+from tfm_core.inspect import mask_lab, mask_traps
+from tfm_core.inspect.mask_lab import MASKS, PAD_TOKEN, MaskedAttention, Projected
 from tfm_core.plots.heads.by_hand import board, masked_line
 from tfm_core.plots.sheet import Place, SheetLine
-from tfm_core.probe.types import Bools
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 
 SCOPE = "masks"
 MAX_TEXT = 600
 EXAMPLE = "the cat sees the small dog"  # of the app's own grammar, as is its translation
 EXAMPLE_TARGET = "고양이 는 작은 개 를 본 다"
-_MAX_SHOWN = lab.MAX_TOKENS - 2  # of a run's example: it may get two tokens around it
+_MAX_SHOWN = mask_lab.MAX_TOKENS - 2  # of a run's example: it may get two tokens around it
 _EDITS = "masks-edits"
 _WRITTEN = N_("What the decoder has written so far")
 NEEDS = replace(
@@ -99,7 +99,7 @@ class Laid:
 
     def allowed(self, query: tuple[str, ...], key: tuple[str, ...]) -> Bools:
         """Return what the mask allows (Q, K) of these tokens."""
-        return lab.allowed(
+        return mask_lab.build_mask(
             self.kind,
             query,
             key,
@@ -148,7 +148,7 @@ def _choose(reader: Moment | None) -> None:
 
 def _text(reader: Moment | None, kind: str) -> object:
     """Offer a text of the run; a mask of packed sequences has two of them."""
-    is_target = reader is not None and scores.reads_target(reader.run, kind)
+    is_target = reader is not None and mask_lab.reads_target(reader.run, kind)
     cut = "target" if is_target else "packed" if kind == "packed" else "one"
     return view.text(
         _WRITTEN if is_target else N_("Your sentence or tokens"),
@@ -156,7 +156,7 @@ def _text(reader: Moment | None, kind: str) -> object:
         MAX_TEXT,
         help=N_(
             "At most {n} words; | separates packed sequences, {pad} is padding.",
-            n=lab.MAX_TOKENS,
+            n=mask_lab.MAX_TOKENS,
             pad=PAD_TOKEN,
         ),
         of=f"own-{cut}" if reader is None else f"{reader.run.id}-{reader.example}-{cut}",
@@ -166,7 +166,7 @@ def _text(reader: Moment | None, kind: str) -> object:
 def _example(reader: Moment | None, kind: str) -> str:
     words = EXAMPLE.split()
     if reader is not None:
-        if scores.reads_target(reader.run, kind):
+        if mask_lab.reads_target(reader.run, kind):
             return " ".join(reader.item.get("tgt", ())[:_MAX_SHOWN])
         words = str(reader.item.get("src_text", EXAMPLE)).split(" ")[:_MAX_SHOWN]
     if kind != "packed" or len(words) < 2:
@@ -183,12 +183,12 @@ def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
     kind = asked.mask
     run = None if reader is None else reader.run
     read, note, is_of_run = _tokens(run, typed.within(asked.text, MAX_TEXT), kind)
-    tokens, segments = lab.segments_of(read)
+    tokens, segments = mask_lab.segments_of(read)
     if kind != "packed" and segments[-1]:
         note = _("| separates sequences only under the packed mask.")
     reader = reader if is_of_run else None
     other = _target(reader, tokens) if kind == "cross" else ()
-    if reader is not None and scores.reads_target(reader.run, kind):
+    if reader is not None and mask_lab.reads_target(reader.run, kind):
         other = tuple(reader.item.get("src", ()))
     window, prefix = _sizes(kind, max(2, len(tokens)))
     tokens = (*tokens, *[PAD_TOKEN] * asked.pad)
@@ -202,7 +202,10 @@ def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
             note = _("Not from the current run: {why}", why=typed.escape(_(error)))
     if projected is None:
         query = ("<bos>", *other) if kind == "cross" else tokens
-        projected, words = lab.seeded(query, tokens), _("Scores from random embeddings, untrained.")
+        projected, words = (
+            mask_lab.seeded_projection(query, tokens),
+            _("Scores from random embeddings, untrained."),
+        )
     return Laid(kind, segments, window, prefix, projected, f"{words} {note}".strip())
 
 
@@ -210,23 +213,23 @@ def _tokens(run: Run | None, text: str, kind: str) -> tuple[tuple[str, ...], str
     """Return the tokens of a text, why the run does not read it, and whether it does."""
     if run is not None and PAD_TOKEN not in text:
         try:
-            return scores.words_of(run, text, kind), "", True
+            return mask_lab.task_words(run, text, kind), "", True
         except ValueError as error:
             why = _("Not from the current run: {why}", why=typed.escape(_(error)))
-            return lab.read_tokens(text), why, False
-    return lab.read_tokens(text), "", run is not None
+            return mask_lab.parse_tokens(text), why, False
+    return mask_lab.parse_tokens(text), "", run is not None
 
 
 def _target(reader: Moment | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Ask what the decoder has written; of a run's model, at first its own answer."""
     answer, of = EXAMPLE_TARGET, "own"
     if reader is not None:
-        answer = " ".join(scores.answer(reader.run, tokens)) or EXAMPLE_TARGET
+        answer = " ".join(mask_lab.true_target(reader.run, tokens)) or EXAMPLE_TARGET
         of = f"{reader.run.id}-{' '.join(tokens)}"
     text = typed.within(
         view.one(view.text(_WRITTEN, answer, MAX_TEXT, of=of), "target", SCOPE), MAX_TEXT
     )
-    return lab.read_tokens(text)[: lab.MAX_TOKENS - 1]
+    return mask_lab.parse_tokens(text)[: mask_lab.MAX_TOKENS - 1]
 
 
 def _projected(
@@ -237,15 +240,15 @@ def _projected(
     Raises ValueError, in a sentence, where the model has no such attention.
     """
     run = reader.run
-    n_layers = len(scores.module_of(run, kind))
+    n_layers = len(mask_lab.modules_for(run, kind))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if view.one(view.flag(N_("Use random embeddings")), "seeded", SCOPE):
             return None, ""
         layer = _place(N_("Layer"), n_layers, "layer")
         head_number = _place(N_("Head"), run.experiment.model.n_heads, "head")
-    made = scores.of_run(run, kind, tokens, other, layer, head_number, step=reader.step)
+    made = mask_lab.run_projection(run, kind, tokens, other, layer, head_number, step=reader.step)
     words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
-    if scores.reads_target(run, kind):
+    if mask_lab.reads_target(run, kind):
         source = typed.escape(" ".join(other))
         words += " " + _("The tokens are its answer to “{source}”.", source=source)
     return made, words
@@ -276,7 +279,9 @@ def _lab(laid: Laid) -> None:
     """Show the five linked maps with the clicks in them, and what is asked for below."""
     query, key = laid.projected.query, laid.projected.key
     clicked = laid.clicked
-    flow = lab.flow(laid.projected, lab.toggled(laid.allowed(query, key), clicked))
+    flow = mask_lab.masked_attention(
+        laid.projected, mask_lab.toggle_cells(laid.allowed(query, key), clicked)
+    )
     version = laid.version  # a session keeps what its callbacks hold
     edit = MaskEdit(version, clicked, lambda cells: _click(version, cells))
     number_sheet([masked_line(flow, query, key)], key="masks-editor", edit=edit, fits=True)
@@ -319,7 +324,7 @@ def code(laid: Laid, flow: MaskedAttention) -> None:
                 _("shape"): shape,
                 _("a float mask is"): _(additive),
             }
-            for where, true_means, shape, additive in lab.CONVENTIONS
+            for where, true_means, shape, additive in mask_lab.CONVENTIONS
         ],
         hide_index=True,
         width="stretch",
@@ -327,7 +332,7 @@ def code(laid: Laid, flow: MaskedAttention) -> None:
     left, right = st.columns(2)
     with left:
         st.header(_("This mask: bool, True = may attend"), anchor=False)
-        made = lab.snippet(
+        made = mask_lab.mask_code(
             laid.kind,
             laid.projected.query,
             laid.projected.key,
@@ -335,26 +340,28 @@ def code(laid: Laid, flow: MaskedAttention) -> None:
             prefix=laid.prefix,
             segments=laid.segments,
         )
-        st.code(lab.literal(flow.allowed) if laid.clicked else made, language="python")
+        st.code(mask_lab.mask_literal(flow.allowed) if laid.clicked else made, language="python")
         st.header(_("Additive form, and back"), anchor=False)
-        st.code(lab.ADDITIVE, language="python")
+        st.code(mask_lab.ADDITIVE, language="python")
     with right:
         st.header(_("Scaled dot-product attention: True = may attend"), anchor=False)
-        st.code(lab.HOUSE_SDPA, language="python")
+        st.code(mask_lab.HOUSE_SDPA, language="python")
         st.header(_("nn.MultiheadAttention: True = forbidden"), anchor=False)
-        st.code(lab.HOUSE_MHA, language="python")
+        st.code(mask_lab.HOUSE_MHA, language="python")
 
 
 def wrong_axis(laid: Laid, flow: MaskedAttention) -> None:
     """Show padding masked as keys, and by mistake as queries, under the rest of the mask."""
     projected = laid.projected
-    rest = laid.allowed(lab.without_padding(projected.query), lab.without_padding(projected.key))
+    rest = laid.allowed(
+        mask_lab.without_padding(projected.query), mask_lab.without_padding(projected.key)
+    )
     _explain("padding-on-queries")
     try:
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        found = traps.wrong_axis(projected, is_padding, rest, laid.clicked)
+        found = mask_traps.wrong_axis(projected, is_padding, rest, laid.clicked)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
@@ -383,7 +390,7 @@ def float_mask(laid: Laid, flow: MaskedAttention) -> None:
     """Show a mask as bool, and by mistake as numbers, which are added to the scores."""
     _explain("float-mask")
     try:
-        right, wrong, share = traps.float_mask(laid.projected, flow.allowed)
+        right, wrong, share = mask_traps.float_mask(laid.projected, flow.allowed)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
@@ -407,21 +414,21 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
     """Show what becomes of masked scores in each type."""
     show.prose(content("masks_precision"))
     projected = laid.projected
-    query = traps.mixed_row(flow.allowed)
+    query = mask_traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
     words = _("Scores of the first query, half of its keys forbidden, in each type.")
     if query is not None:
         allowed = flow.allowed[query]
         token = projected.query[query]
         words = _("Scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
-    results = traps.precision(projected.scores[query or 0], allowed)
+    results = mask_traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
     st.table(
         {
-            _("masked with"): [fills[fill] for fill in traps.FILLS],
+            _("masked with"): [fills[fill] for fill in mask_traps.FILLS],
             **{
                 name: [_(verdict) for verdict in results["verdict"][results["dtype"] == name]]
-                for name in traps.TYPES
+                for name in mask_traps.TYPES
             },
         },
         hide_index=True,
@@ -453,13 +460,13 @@ def blind_row(laid: Laid, flow: MaskedAttention) -> None:
     show.prose(content("masks_blind_row"))
     projected = laid.projected
     query = flow.blind[0] if flow.blind else 0
-    maps = traps.blind_row(projected, query)
+    maps = mask_traps.blind_row(projected, query)
     names = {
         "naive": _("−∞, then softmax"),
         "-1e9": _("−1e9, then softmax"),
         "ours": _("this app"),
     }
-    here, later = traps.nan_rows(projected, query)
+    here, later = mask_traps.nan_rows(projected, query)
     _side_by_side(
         {names[name]: weights[None] for name, weights in maps.items()},
         [projected.query[query]],
@@ -475,7 +482,7 @@ def blind_row(laid: Laid, flow: MaskedAttention) -> None:
     st.dataframe(
         [
             {_("module"): name, _("fully masked row"): _(words)}
-            for name, words in traps.torch_blind_rows().items()
+            for name, words in mask_traps.torch_blind_rows().items()
         ],
         hide_index=True,
         width="content",
@@ -483,7 +490,7 @@ def blind_row(laid: Laid, flow: MaskedAttention) -> None:
 
 
 def _side_by_side(
-    maps: Mapping[str, Array],
+    maps: Mapping[str, Floats],
     query: Sequence[str],
     key: Sequence[str],
     captions: Sequence[str],

@@ -24,20 +24,22 @@ from pages.i18n import N_, _, paragraph
 from tfm_core.background import Asked
 from tfm_core.choices.config import OwnTextTaskConfig
 from tfm_core.data.own.task import own_task
+from tfm_core.inspect import errors as core
+from tfm_core.inspect.answers import EVALUATIONS, Answers, Evaluation, evaluate
 from tfm_core.inspect.attention.trained import steps_of
-from tfm_core.inspect.compare.conclusions import wilson
-from tfm_core.inspect.errors import scores as core
-from tfm_core.inspect.errors.answers import EVALUATIONS, Answers, Evaluation, evaluate
-from tfm_core.inspect.errors.groups import GROUPINGS, groupings, of_examples
-from tfm_core.inspect.errors.scores import (
+from tfm_core.inspect.conclusions import wilson
+from tfm_core.inspect.errors import (
+    GROUPINGS,
     OTHERS,
+    answers_in_cell,
+    by_example,
     calibration,
     confusion,
     corpus_scores,
+    groupings,
     hard_tokens,
-    in_cell,
-    least_sure,
-    n_alike,
+    least_confident,
+    n_like_training,
     n_short,
     worst_answers,
     worst_texts,
@@ -251,7 +253,7 @@ def summary(run: Run, answers: Answers) -> str:
     else:
         data = _("The test set is not touched.")
     words = f"{counts} {data}"
-    alike = n_alike(run, answers)
+    alike = n_like_training(run, answers)
     return f"{words} {paragraph('mistakes/alike', n=f'{alike:,}')}" if alike else words
 
 
@@ -269,7 +271,7 @@ def measured_then(run: Run, step: int) -> str:
 
 
 def _counted(answers: Answers) -> str:
-    is_right, _loss = of_examples(answers)
+    is_right, _loss = by_example(answers)
     n, wrong = len(is_right), int((~is_right).sum())
     low, high = wilson(n - wrong, n)
     words = paragraph(
@@ -306,17 +308,17 @@ def gallery(
     run: Run, answers: Answers, numbers: Sequence[int], cell: Cell | None, order: str
 ) -> None:
     """Draw the worst errors, or those of a cell. numbers: of the classes that are shown."""
-    chosen = None if cell is None else in_cell(answers, numbers, cell)
+    chosen = None if cell is None else answers_in_cell(answers, numbers, cell)
     is_text = answers.written is not None
     worst = worst_texts if is_text else worst_answers
     places = worst(answers, "sure" if order == "sure" else "loss", chosen)
     if cell is not None:
         _only(answers, cell, 0 if chosen is None else len(chosen))
-    is_picture = core.picture_of(run, 0) is not None
+    is_picture = core.validation_picture(run, 0) is not None
     most = _MAX_PICTURES if is_picture and not is_text else _MAX_TEXTS
     all_right = cell is None and not len(places)
     if all_right:
-        places = least_sure(answers, most)
+        places = least_confident(answers, most)
     st.caption(_how_many(answers, len(places), most, cell, order, all_right=all_right))
     shown = places[:most].tolist()
     with st.container(height=_GALLERY, border=False, key="mistakes-gallery"):
@@ -328,7 +330,7 @@ def gallery(
             for place in shown:
                 example = int(answers.example[place])
                 with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
-                    st.markdown(escape(core.source_of(run, answers, example)))
+                    st.markdown(escape(core.source_text(run, answers, example)))
                     _link(run, example, _single(answers, place))
         else:
             _pictures(run, answers, shown)
@@ -401,7 +403,7 @@ def _single(answers: Answers, place: int) -> str:
 
 
 def _picture(run: Run, example: int) -> None:
-    picture = core.picture_of(run, example)
+    picture = core.validation_picture(run, example)
     if picture is not None:
         name = html(_("Validation picture {n}", n=example + 1))
         st.html(f'<img class="mistake" alt="{name}" src="{picture_url(picture)}">')
@@ -409,7 +411,7 @@ def _picture(run: Run, example: int) -> None:
 
 def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
     assert answers.written is not None
-    _is_right, losses = of_examples(answers)
+    _is_right, losses = by_example(answers)
     for example in places:
         written, difference = answers.written[example], core.first_difference(answers, example)
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
@@ -436,7 +438,7 @@ def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
 
 def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
     for place in places:
-        before, text = core.surprise_of(run, answers, place)
+        before, text = core.surprise_context(run, answers, place)
         with st.container(border=True, gap=None, key=f"mistake-card-{place}"):
             token = _name(answers, int(answers.truth[place]))
             st.markdown(f"{escape(before)} **:orange[{token}]**")

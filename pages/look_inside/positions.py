@@ -35,10 +35,11 @@ from tfm_core.choices.variants.positions import (
     T5_BIAS,
     Position,
 )
-from tfm_core.inspect.positions import tables
+from tfm_core.inspect import position_tables
 from tfm_core.plots.chart import chart
 from tfm_core.plots.model import positions as plots
 from tfm_core.probe.labels import STACKS
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 
 KINDS = {kind.name: kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"}
@@ -152,7 +153,7 @@ def _position(experiment: Experiment) -> str:
 def sinusoidal(run: Run | None, _step: int) -> None:
     """Show waves, the whole matrix, wavelengths, and the product by distance."""
     chosen = view.ask(Waves, SCOPE, columns=5)
-    table = tables.sinusoidal_table(chosen.length, chosen.d_model, chosen.base)
+    table = position_tables.sinusoidal_table(chosen.length, chosen.d_model, chosen.base)
     caption, border = paragraph("positions/pair"), None
     trained, whose = _trained(run) or (None, "")
     if trained is not None and trained < len(table):
@@ -162,18 +163,18 @@ def sinusoidal(run: Run | None, _step: int) -> None:
         "sine": _("dimension {dimension}: sine", dimension=2 * chosen.pair),
         "cosine": _("dimension {dimension}: cosine", dimension=2 * chosen.pair + 1),
     }
-    pair = tables.waves(table, chosen.pair)
+    pair = position_tables.waves(table, chosen.pair)
     waves = chart(pair, x="position", y=names, reference=border)
     matrix = plots.matrix(table, _("dimension"), _("position"), limit=1.0)
     fast = _("Fast waves (left) tell neighbours apart, slow ones start from end.")
     show.beside((waves, caption, "positions-waves"), (matrix, fast, "positions-matrix"))
-    found = tables.products(table)
+    found = position_tables.products(table)
     starts = {name: _("from position {n}", n=name) for name in found.columns[1:]}
     labels = {"offset": _("offset (tokens)"), "value": _("dot product")}
     products = chart(found, x="offset", y=starts, labels=labels)
     level = _("the {n_positions} positions shown", n_positions=len(table))
     lengths = chart(
-        tables.wavelengths(chosen.d_model, chosen.base),
+        position_tables.wavelengths(chosen.d_model, chosen.base),
         x="pair",
         y="wavelength",
         reference={"y": len(table), "words": level},
@@ -190,7 +191,7 @@ def sinusoidal(run: Run | None, _step: int) -> None:
     words.caption(paragraph("positions/formula", last=chosen.d_model // 2 - 1))
     show.figure(
         chart(
-            tables.row(table, chosen.row),
+            position_tables.row(table, chosen.row),
             x="dimension",
             y="value",
             colour="wave",
@@ -199,7 +200,7 @@ def sinusoidal(run: Run | None, _step: int) -> None:
         _("The vector that this position adds to a token."),
         key="positions-row-figure",
     )
-    show.code(tables.source_of("positions:sinusoidal"))
+    show.code(position_tables.layer_source("positions:sinusoidal"))
 
 
 def _trained(run: Run | None) -> tuple[int, str] | None:
@@ -226,18 +227,18 @@ def rotary(run: Run | None, _step: int) -> None:
     chosen = view.ask(Rotary, SCOPE, columns=4, base=_base(base))
     n = chosen.length
     places = list(range(max(0, chosen.turned - 3), chosen.turned + 1))
-    turns = tables.turns(places, chosen.d_head, chosen.base)[:, :N_CLOCKS]
+    turns = position_tables.rotary_angles(places, chosen.d_head, chosen.base)[:, :N_CLOCKS]
     show.figure(plots.hands(turns, places), paragraph("positions/hands"), key="positions-hands")
     scores = {
-        _("equal vectors"): tables.rotary_scores(n, chosen.d_head, chosen.base),
+        _("equal vectors"): position_tables.rotary_scores(n, chosen.d_head, chosen.base),
         **{
-            _("random pair {n}", n=seed + 1): tables.rotary_scores(
+            _("random pair {n}", n=seed + 1): position_tables.rotary_scores(
                 n, chosen.d_head, chosen.base, seed=seed
             )
             for seed in (0, 1)
         },
     }
-    by_offset = {name: tables.by_offset(matrix) for name, matrix in scores.items()}
+    by_offset = {name: position_tables.by_offset(matrix) for name, matrix in scores.items()}
     lines = {name: means for name, (_offsets, means, _spread) in by_offset.items()}
     spread = max(spread for _offsets, _means, spread in by_offset.values())
     first = scores[_("random pair {n}", n=1)]
@@ -254,19 +255,19 @@ def rotary(run: Run | None, _step: int) -> None:
             "positions-rotary-matrix",
         ),
     )
-    show.code(tables.source_of("relative:Rotation"))
+    show.code(position_tables.layer_source("relative:Rotation"))
 
 
 def _by_offset(lines: Mapping[str, npt.ArrayLike], title: str) -> go.Figure:
     """Draw lines over the first of some columns."""
     first, *others = lines
-    return chart(tables.BY_OFFSET.table(lines), x=first, y=others, labels={"value": title})
+    return chart(position_tables.BY_OFFSET.table(lines), x=first, y=others, labels={"value": title})
 
 
 def added(kind: Position, _run: Run | None, _step: int) -> None:
     """Show each head's bias by distance, and the weights that it leaves of equal scores."""
     chosen = view.ask(AddedBias, SCOPE, columns=2)
-    bias, weights = tables.added_by_distance(kind, chosen.heads, chosen.length)
+    bias, weights = position_tables.added_by_distance(kind, chosen.heads, chosen.length)
     names = [_("{n}: {slope}", n=head, slope=f"{-row[1]:.3g}") for head, row in enumerate(bias, 1)]
     figures = [
         _by_offset(
@@ -287,7 +288,7 @@ def buckets(run: Run | None, step: int) -> None:
     n = int(view.one(_length(48), "length", SCOPE))
     offsets = np.arange(1 - n, n)
     both, causal = (
-        tables.bucket_of(offsets, is_causal=is_causal).astype(np.float32)
+        position_tables.bucket_of(offsets, is_causal=is_causal).astype(np.float32)
         for is_causal in (False, True)
     )
     lines = {
@@ -308,11 +309,11 @@ def buckets(run: Run | None, step: int) -> None:
             _learned_buckets(run, step)
         except ValueError as error:
             show.problem(error)
-    show.code(tables.source_of("relative:bucket"))
+    show.code(position_tables.layer_source("relative:bucket"))
 
 
 def _learned_buckets(run: Run, step: int) -> None:
-    by_stack = tables.learned_biases(run.snapshot(step), sequence_len(run.experiment) - 1)
+    by_stack = position_tables.learned_biases(run.snapshot(step), sequence_len(run.experiment) - 1)
     figures = []
     for stack, (offsets, biases) in by_stack.items():
         heads = {_("head {n}", n=i + 1): row for i, row in enumerate(biases)}
@@ -336,7 +337,7 @@ def learned(run: Run | None, step: int) -> None:
         _lacking("learned", why, button)
         return
     try:
-        names = tables.learned_names(run.snapshot(step))
+        names = position_tables.learned_names(run.snapshot(step))
         if names:
             _table(run, step, names)
         else:
@@ -374,10 +375,10 @@ def _lacking(kind: str, sentence: str, button: str) -> None:
 def _table(run: Run, step: int, names: list[str]) -> None:
     offered = view.choice(N_("Table"), dict(zip(names, names, strict=True)), is_list=True)
     name = str(view.one(offered, "table", SCOPE))
-    table = tables.learned_table(run.snapshot(step), name)
+    table = position_tables.learned_table(run.snapshot(step), name)
     is_of_patches = _reads_pixels(run) and name.partition(".")[0] == "positions"
     first_step = run.snapshot_steps()[0]
-    first = tables.learned_table(run.snapshot(first_step), name)
+    first = position_tables.learned_table(run.snapshot(first_step), name)
     sizes = {
         _("step {n}", n=f"{at:,}"): np.linalg.norm(rows, axis=1)
         for at, rows in ((first_step, first), (step, table))
@@ -388,7 +389,7 @@ def _table(run: Run, step: int, names: list[str]) -> None:
     axes = _("position"), _("position")
     show.beside(
         (
-            plots.matrix(tables.cosines(table), *axes, is_square=True, limit=1.0),
+            plots.matrix(position_tables.cosines(table), *axes, is_square=True, limit=1.0),
             _alike(run, table, step, is_of_patches=is_of_patches),
             "positions-learned-cosines",
         ),
@@ -403,22 +404,22 @@ def _table(run: Run, step: int, names: list[str]) -> None:
         _("The table at step {n}.", n=f"{step:,}"),
         key="positions-learned-table",
     )
-    show.code(tables.source_of("positions:LearnedPositions"))
+    show.code(position_tables.layer_source("positions:LearnedPositions"))
 
 
-def _alike(run: Run, table: tables.Array, step: int, *, is_of_patches: bool) -> str:
+def _alike(run: Run, table: Floats, step: int, *, is_of_patches: bool) -> str:
     rows = table[1:] if is_of_patches and run.experiment.has_cls else table
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
         rows = rows[: sequence_len(run.experiment)]  # training never reaches the others
-    near = beside, below, apart = tables.nearness(tables.cosines(rows), side)
+    near = beside, below, apart = position_tables.nearness(position_tables.cosines(rows), side)
     return paragraph(
         f"positions/{'cosines' if side is None else 'cosines-of-patches'}",
         step=f"{step:,}",
         beside=beside,
         below=below,
         others=apart,
-        verdict=_(tables.verdict(*near)),
+        verdict=_(position_tables.nearness_text(*near)),
     )
 
 
@@ -434,7 +435,7 @@ def patches(run: Run | None, step: int) -> None:
     row, column = map(int, chosen.patch.split(","))
     index = (row - 1) * side + column - 1
     made = {
-        words: tables.patch_table(side, chosen.d_model, chosen.base, is_2d=is_2d)
+        words: position_tables.patch_table(side, chosen.d_model, chosen.base, is_2d=is_2d)
         for words, is_2d in (
             (_("2-D waves: down is as far as right."), True),
             (_("Waves row after row: the patch below is far."), False),
@@ -442,7 +443,7 @@ def patches(run: Run | None, step: int) -> None:
     }
     if learned_rows is not None and usual == side:
         made[paragraph("positions/learned-patches", n=f"{step:,}")] = learned_rows
-    maps = [tables.cosines(rows)[index].reshape(side, side) for rows in made.values()]
+    maps = [position_tables.cosines(rows)[index].reshape(side, side) for rows in made.values()]
     span = min(0.0, *(float(like.min()) for like in maps)), 1.0
     names, axes = [str(i + 1) for i in range(side)], (_("column"), _("row"))
     drawn = [plots.matrix(like, *axes, is_square=True, span=span, names=names) for like in maps]
@@ -453,16 +454,16 @@ def patches(run: Run | None, step: int) -> None:
         )
     )
     st.caption(_("Cosines with the chosen patch, from {least:.2f} to 1.", least=span[0]))
-    show.code(tables.source_of("positions:sinusoidal_2d"))
+    show.code(position_tables.layer_source("positions:sinusoidal_2d"))
 
 
-def _patch_table(run: Run | None, step: int) -> tuple[tables.Array, int] | None:
+def _patch_table(run: Run | None, step: int) -> tuple[Floats, int] | None:
     """Return the learned patch table of a run without CLS, and the patches to a side."""
     if run is None or not _reads_pixels(run):
         return None
     try:
         snapshot = run.snapshot(step)
-        table = tables.learned_table(snapshot, tables.learned_names(snapshot)[0])
+        table = position_tables.learned_table(snapshot, position_tables.learned_names(snapshot)[0])
     except (ValueError, IndexError):
         return None
     rows = table[1:] if run.experiment.has_cls else table

@@ -15,11 +15,10 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import ConfigError, Experiment, built
 from tfm_core.choices.variants.positions import POSITIONS
-from tfm_core.inspect.compare.conclusions import beyond, most_right
-from tfm_core.inspect.masks import lab
-from tfm_core.inspect.positions import longer
-from tfm_core.inspect.positions import shuffle as core
-from tfm_core.inspect.positions.longer import Extrapolation
+from tfm_core.inspect import mask_lab, positions_at_work
+from tfm_core.inspect import positions_at_work as core
+from tfm_core.inspect.conclusions import best_beyond_training, most_accurate
+from tfm_core.inspect.positions_at_work import Extrapolation
 from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
 from tfm_core.studies.experiments import COPY_RACE, race_of_positions
@@ -101,7 +100,7 @@ def _curves(chosen: Study, trained: StudyRuns) -> None:
     last = studies.learning_curves(
         chosen, trained, column, title, caption, key="positions-race-curves"
     )
-    words = most_right(last, getattr(chosen.base.task, "n_validation", 0))
+    words = most_accurate(last, getattr(chosen.base.task, "n_validation", 0))
     if words is not None:
         st.markdown(_(words))
 
@@ -118,7 +117,7 @@ def _measure(experiment: Experiment) -> tuple[str, str]:
 
 
 def _beyond(shown: Mapping[str, Run]) -> None:
-    why = longer.can_extrapolate(next(iter(shown.values())).experiment)
+    why = positions_at_work.can_extrapolate(next(iter(shown.values())).experiment)
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return
@@ -141,18 +140,20 @@ def _beyond(shown: Mapping[str, Run]) -> None:
     table, trained, _why = next(iter(measured.values()))
     show.figure(
         plots.race(series, "length", _("tokens right"), trained=trained),
-        paragraph("positions/beyond", n=longer.PER_LENGTH),
+        paragraph("positions/beyond", n=positions_at_work.PER_LENGTH),
         key="positions-race-beyond",
     )
     at = {label: float(tokens[-1]) for label, _x, tokens in series.values() if tokens[-1] >= 0}
-    conclusion = beyond(at, longer.PER_LENGTH, int(table["length"].iloc[-1]), trained)
+    conclusion = best_beyond_training(
+        at, positions_at_work.PER_LENGTH, int(table["length"].iloc[-1]), trained
+    )
     if conclusion is not None:
         st.markdown(_(conclusion))
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _extrapolated(run_id: str, step: int, _run: Run) -> Extrapolation:
-    return longer.extrapolate(_run)
+    return positions_at_work.extrapolate(_run)
 
 
 def shuffled(moment: Moment | None) -> None:
@@ -175,16 +176,18 @@ def shuffled(moment: Moment | None) -> None:
         seed = _shuffle_again("shuffle")
     try:
         text = typed.within(text, MAX_TEXT)
-        tokens = lab.read_tokens(text)
+        tokens = mask_lab.parse_tokens(text)
     except ValueError as error:
         show.problem(error)
         return
     try:
-        answered = None if moment is None else core.of_run(moment.run, text, seed, step=moment.step)
+        answered = (
+            None if moment is None else core.shuffle_words(moment.run, text, seed, step=moment.step)
+        )
     except ValueError as error:
         answered = None
         st.warning(_("The current run is left out. {why}", why=_(error)), icon=":material/info:")
-    order = core.shuffled(len(tokens), seed)
+    order = core.shuffled_order(len(tokens), seed)
     moved = [tokens[index] for index in order] if answered is None else answered[2]
     st.markdown(_("Shuffled: **{words}**", words=escape(" ".join(moved))))
     bars = _untrained(tokens, order)
@@ -205,7 +208,7 @@ def shuffled(moment: Moment | None) -> None:
                     after=after,
                 )
             )
-    show.code(core.untrained)
+    show.code(core.untrained_changes)
 
 
 def _shuffle_again(key: str) -> int:
@@ -222,7 +225,7 @@ def _shuffle_again(key: str) -> int:
 def _untrained(tokens: tuple[str, ...], order: list[int]) -> dict[str, tuple[str | None, float]]:
     """Return kind and change of an untrained model of each kind, by label."""
     bars: dict[str, tuple[str | None, float]] = {}
-    for name, change in core.untrained(tokens, order).items():
+    for name, change in core.untrained_changes(tokens, order).items():
         if name == core.CAUSAL:
             bars[_("None, with a causal mask")] = None, change
         else:
@@ -239,7 +242,7 @@ def _shuffled_picture(moment: Moment) -> None:
             return
         seed = _shuffle_again("shuffle-patches")
         picture = images[moment.example or 0]
-        moved, before, after = core.of_picture(run, picture, seed, step=moment.step)
+        moved, before, after = core.shuffle_patches(run, picture, seed, step=moment.step)
     except ValueError as error:
         show.problem(error)
         return

@@ -12,8 +12,7 @@ from pages.app.accounts import visitors
 from pages.app.runs import comparison, run_list, run_words, runs_access
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
-from tfm_core.inspect.compare.differences import differences, is_found
-from tfm_core.inspect.compare.names import names
+from tfm_core.inspect.differences import differences, matches_search, run_names
 from tfm_core.runs.disk import quota
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, Status
@@ -153,7 +152,7 @@ def matches(run: Run, words: str) -> bool:
     """Return whether every word appears in the run's row or settings."""
     if runs_access.is_hidden(run):  # by name only: a matching setting would reveal the bug
         return all(word in run.meta.name.casefold() for word in words.casefold().split())
-    return is_found(run, words, also=run_words.learns(run))
+    return matches_search(run, words, also=run_words.learns(run))
 
 
 def ordered(runs: list[Run], order: str) -> list[Run]:
@@ -182,7 +181,8 @@ def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
         experiments = [run.experiment for run in group]
         if differences(experiments):
             endings |= {
-                run.id: str(_(name)) for run, name in zip(group, names(experiments), strict=True)
+                run.id: str(_(name))
+                for run, name in zip(group, run_names(experiments), strict=True)
             }
     return endings
 

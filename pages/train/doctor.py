@@ -9,8 +9,7 @@ from pages.app.lessons import open_lesson
 from pages.app.runs import comparison, run_actions, run_words, runs_access, studies
 from pages.app.typed import escape
 from pages.i18n import _, ngettext
-from tfm_core.inspect.compare.differences import differences
-from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.differences import change_text, differences
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.study import Arm, changed
@@ -83,7 +82,7 @@ def origin(run: Run) -> None:
         return
     try:
         sick = runs_access.store().get(sick_id)
-        what = escape(_(change(sick.experiment, run.experiment)))
+        what = escape(_(change_text(sick.experiment, run.experiment)))
         name = escape(sick.meta.name)
     except (RunNotFound, ValueError):
         st.caption(f":material/healing: {_('Fix of a deleted run.')}")

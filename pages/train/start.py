@@ -23,7 +23,7 @@ from tfm_core import settings
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.advice import advice_on
 from tfm_core.facts import storage
-from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.differences import change_text
 from tfm_core.runs.run import Run
 
 _NAME = "start-name"
@@ -35,7 +35,7 @@ def bar(checked: CheckedDraft, preset: str | None) -> None:
     locked = open_lesson.refusal(experiment)
     is_off, why_not = experiment is None, visitors.why_not() or locked
     if original is not None and experiment is not None:
-        what = change(original.experiment, experiment)
+        what = change_text(original.experiment, experiment)
         is_off = not what
         if what:
             st.markdown(_("Train a copy with **{what}** and compare.", what=escape(_(what))))

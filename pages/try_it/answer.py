@@ -12,10 +12,10 @@ from pages.app import show
 from pages.app.address import view
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
-from tfm_core.inspect.attention.map_view import MEAN
-from tfm_core.inspect.writing import beams
-from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings, Hypothesis
-from tfm_core.inspect.writing.source import Source
+from tfm_core.inspect import generation
+from tfm_core.inspect.attention.maps import MEAN
+from tfm_core.inspect.generation import BeamComparison, BeamSettings, Hypothesis
+from tfm_core.inspect.generation_source import Source
 from tfm_core.plots.writing import beam_tree
 from tfm_core.probe.types import Array
 
@@ -71,7 +71,7 @@ def search(
     mark: str, settings: BeamSettings, forced: tuple[tuple[int, int], ...], _source: Source
 ) -> BeamComparison | None:
     """Search for the likeliest texts; None where the text has ended. mark: names the source."""
-    return beams.compare(_source, settings, dict(forced))
+    return generation.compare_beams(_source, settings, dict(forced))
 
 
 def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0) -> None:

@@ -35,19 +35,22 @@ from tfm_core.data import own_picture
 from tfm_core.data.own_picture import picture_to_input
 from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, PlacedDigit
 from tfm_core.facts.batches import Batches
-from tfm_core.inspect.attention import token_roles
+from tfm_core.inspect.attention import pictures
 from tfm_core.inspect.attention.example import read_picture
-from tfm_core.inspect.attention.map_view import of_head
+from tfm_core.inspect.attention.maps import head_map
 from tfm_core.inspect.attention.pictures import (
+    CLS,
+    INK,
+    MEAN,
+    PATCH,
     PictureHistory,
     picture_history,
     reads_drawings,
     right_since,
 )
-from tfm_core.inspect.attention.token_roles import CLS, INK, MEAN, PATCH
 from tfm_core.inspect.questions import Question
-from tfm_core.inspect.text import caption_look, questions
-from tfm_core.inspect.text.caption_look import CaptionReading, Piece
+from tfm_core.inspect.text import captions
+from tfm_core.inspect.text.captions import CaptionReading, Piece, about_patches, about_swap
 from tfm_core.plots.heads.attention import caption_strip, numbered
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
@@ -61,7 +64,7 @@ DIGITS = Needs(
 )
 PATCHES = Needs(
     N_("a vision transformer"),
-    token_roles.reads_patches,
+    pictures.reads_patches,
     first="recorded-notebook-vit",
     presets=("vit-digits",),
 )
@@ -233,11 +236,11 @@ def patches(run: Run) -> None:
     """Show what can be read from each token, layer by layer."""
     try:
         with st.spinner(_("Reading the tokens …")):
-            read, looks, facts = token_roles.token_roles(run)
+            read, looks, facts = pictures.token_roles(run)
     except ValueError as error:
         show.problem(error)
         return
-    st.markdown(_(token_roles.conclusion(read, facts["n_tried"])))
+    st.markdown(_(pictures.token_conclusion(read, facts["n_tried"], facts["chance"])))
     _table(read, looks)
     st.caption(paragraph("try/probes", **facts))
     if facts["note"]:
@@ -302,7 +305,7 @@ def composed(run: Run, step: int) -> tuple[list[Piece], CaptionReading | None]:
     missing = [n for n, piece in enumerate(pieces, 1) if not piece.pixels.any()]
     reading = None
     with area:
-        picture, overlapping = caption_look.preview(pieces)
+        picture, overlapping = captions.preview(pieces)
         squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
         show.figure(
             numbered(picture, squares, first=1, bad=overlapping),
@@ -312,7 +315,7 @@ def composed(run: Run, step: int) -> tuple[list[Piece], CaptionReading | None]:
         for n in missing:
             st.caption(_("Draw digit {n} on its pad.", n=n))
         try:
-            reading = None if missing else caption_look.look_at_scene(run, pieces, step)
+            reading = None if missing else captions.look_at_scene(run, pieces, step)
         except ValueError as error:
             show.problem(error)
     return pieces, reading
@@ -344,7 +347,7 @@ def _pieces(run: Run) -> list[Piece]:
             )
     laid_out = [(placed, 0) for placed in FIRST_SCENES.get(n, ())]
     if asked.scene or not laid_out:
-        laid_out = caption_look.unseen_scene(run, max(0, asked.scene - 1))
+        laid_out = captions.unseen_scene(run, max(0, asked.scene - 1))
     tabs = st.tabs([_("Digit {n}", n=i) for i in range(1, n + 1)])
     composed = []
     for i, (tab, (placed, hand)) in enumerate(zip(tabs, laid_out, strict=True), 1):
@@ -396,7 +399,7 @@ def _piece(run: Run, i: int, laid_out: PlacedDigit, hand: int, step: int, *, of:
     if is_drawn:
         pixels = _drawn(f"{SCOPE}-pad-{i}")
     else:
-        hands = caption_look.unseen_digits(run, number)
+        hands = captions.unseen_digits(run, number)
         pixels = hands[hand % len(hands)]
     return Piece(PlacedDigit(number, at_left, at_top, side), pixels)
 
@@ -424,7 +427,7 @@ def strip(reading: CaptionReading, layer: int, number: int) -> None:
     """Show the attention of each word over the picture."""
     assert reading.example.picture is not None
     figure = caption_strip(
-        of_head(reading.maps, layer, number),
+        head_map(reading.maps, layer, number),
         reading.example.picture,
         [word["text"] for word in reading.words],
         [word["box"] for word in reading.words],
@@ -439,7 +442,7 @@ def strip(reading: CaptionReading, layer: int, number: int) -> None:
 
 def inside(reading: CaptionReading, layer: int, number: int) -> None:
     """Show how much attention of each word is in the box of the digit that it names."""
-    rows = caption_look.scores(reading, layer, number)
+    rows = captions.digit_scores(reading, layer, number)
     if rows.empty or reading.even is None:
         st.caption(_("None of these digits was named."))
         return
@@ -462,9 +465,9 @@ def inside(reading: CaptionReading, layer: int, number: int) -> None:
 def check(run: Run, pieces: list[Piece], reading: CaptionReading, *, of: str) -> None:
     """Ask what the model writes once two digits change places, and how many keys a word has."""
     step = reading.example.step
-    asked: dict[str, Question | None] = {"patches": questions.about_patches(reading)}
+    asked: dict[str, Question | None] = {"patches": about_patches(reading)}
     if len(pieces) > 1:
         with suppress(ValueError):  # of two sizes they may overlap then
-            swapped = caption_look.look_at_scene(run, caption_look.exchanged(pieces), step)
-            asked = {"swap": questions.about_swap(reading, swapped), **asked}
+            swapped = captions.look_at_scene(run, captions.swap_places(pieces), step)
+            asked = {"swap": about_swap(reading, swapped), **asked}
     question.check(asked, of=f"{run.id} {step} {of}")

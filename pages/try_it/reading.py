@@ -27,14 +27,34 @@ from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention import trained
-from tfm_core.inspect.compare.conclusions import settled
-from tfm_core.inspect.text import blanks as filling
-from tfm_core.inspect.text import questions
-from tfm_core.inspect.text import sentence as labelling
-from tfm_core.inspect.text.blanks import Blank
-from tfm_core.inspect.text.gpt_reading import lens_logits, look_through, sum_of
-from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.inspect.text.surprisal import BITS, example_text, surprisals
+from tfm_core.inspect.conclusions import settling_depths
+from tfm_core.inspect.text.language_model import (
+    BITS,
+    about_order,
+    answer_sum,
+    example_text,
+    lens_logits,
+    read_with_lens,
+    surprisals,
+)
+from tfm_core.inspect.text.sentence import (
+    Blank,
+    SentenceReading,
+    about_gap,
+    about_word,
+    blank_tokens,
+    blank_words,
+    chances,
+    compare_with_rule,
+    explanations,
+    fill_blanks,
+    fills_blanks,
+    hide_words,
+    minimal_pairs,
+    read_sentence,
+    reads_labels,
+    words_of,
+)
 from tfm_core.plots import writing as plots
 from tfm_core.plots.chart import chart
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
@@ -58,13 +78,13 @@ ADDITION = Needs(
 )
 LABELS = Needs(
     N_("a model of sentiment"),
-    labelling.reads_labels,
+    reads_labels,
     first="recorded-sentiment",
     presets=("sentiment",),
 )
 BLANKS = Needs(
     N_("a model that guesses hidden words"),
-    filling.fills_blanks,
+    fills_blanks,
     first="recorded-masked-words",
     presets=("masked-words",),
 )
@@ -184,7 +204,7 @@ def _ask_about_order(run: Run, reading: pd.DataFrame) -> None:
     if len(tokens) < 2 or tokens == tokens[::-1]:
         return
     mark = trained.checkpoint_mark(run)
-    asked = questions.about_order(reading, surprisals(run, backwards))
+    asked = about_order(reading, surprisals(run, backwards))
     question.check({"order": asked}, of=f"{run.id} {mark} {every}")
 
 
@@ -203,13 +223,13 @@ def lens(run: Run) -> None:
 
 def _look_through(run: Run, text: str) -> None:
     """Draw the lens on a text, or on the answer of an adder."""
-    looked = look_through(run, text)
+    looked = read_with_lens(run, text)
     show.figure(
         plots.lens_map(*looked, max_tokens=MAX_SHOWN),
         _("Rows: what the model would predict after each layer."),
         key="lens-map",
     )
-    st.markdown(_(settled([row[:MAX_SHOWN] for row in looked[1]])))
+    st.markdown(_(settling_depths([row[:MAX_SHOWN] for row in looked[1]])))
 
 
 def add(run: Run) -> None:
@@ -222,7 +242,7 @@ def add(run: Run) -> None:
         holds_for=run.id,
     )
     text = typed.within(view.one(offered, "text", "add"), MAX_SUM)
-    source, written, truth, chances = sum_of(run, text)
+    source, written, truth, chances = answer_sum(run, text)
     sure = show.percent(float(chances.to_numpy().max(1).prod()))
     st.markdown(
         answer.in_a_line(
@@ -264,11 +284,11 @@ def _sentence(
 
 def sentiment(run: Run) -> None:
     """Label a sentence; show where the model looks, and what each word does."""
-    words = labelling.words_of(run)
+    words = words_of(run)
     try:
         label = N_("Your sentence")
         text = _sentence(run, label, SENTENCES, words, most=MAX_SENTENCE, key="sentiment")
-        sentence = labelling.read(run, text)
+        sentence = read_sentence(run, text)
     except ValueError as error:
         show.problem(error)
         typed_text = str(st.session_state["sentiment-text"])[:MAX_SENTENCE]
@@ -288,7 +308,7 @@ def _answer(sentence: SentenceReading) -> None:
             "textposition": "auto",
         }
         figure = chart(
-            labelling.chances(sentence),
+            chances(sentence),
             "bars",
             x="chance",
             y="label",
@@ -346,11 +366,11 @@ def _words(run: Run, sentence: SentenceReading) -> None:
             key="sentiment-heads",
         )
     with right:
-        asked = questions.about_word(sentence)
+        asked = about_word(sentence)
         of = f"{run.id} {sentence.step} {sentence.words}"
         if asked is not None and not question.guess(asked, "word", of=of):
             return
-        table = labelling.explained(sentence)
+        table = explanations(sentence)
         figure = chart(
             table,
             "bars",
@@ -372,13 +392,13 @@ def _words(run: Run, sentence: SentenceReading) -> None:
 
 
 def _pairs(run: Run, sentence: SentenceReading) -> None:
-    pairs = labelling.minimal_pairs(sentence.words)
+    pairs = minimal_pairs(sentence.words)
     if not pairs:
         return
     st.header(_("Minimal pairs"), anchor=False)
     changes = [_("as it is"), *map(_, pairs)]
     try:
-        table = labelling.compared(run, (sentence.words, *pairs.values()))
+        table = compare_with_rule(run, (sentence.words, *pairs.values()))
     except ValueError as error:
         show.problem(error)
         return
@@ -402,10 +422,10 @@ def blanks(run: Run) -> None:
 
 def _fill(run: Run) -> None:
     try:
-        label, words = N_("Your sentence, ___ for a hidden word"), filling.words_of(run)
+        label, words = N_("Your sentence, ___ for a hidden word"), blank_words(run)
         text = _sentence(run, label, GAPPED, words, most=MAX_GAPPED, key="blanks")
-        tokens = _hidden(filling.tokens_of(run, text))
-        step, found = filling.fill(run, tokens)
+        tokens = _hidden(blank_tokens(run, text))
+        step, found = fill_blanks(run, tokens)
     except ValueError as error:
         show.problem(error)
         return
@@ -444,7 +464,7 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
         default=gaps,
         key=f"blanks-hide-{' '.join(names)}",
     )
-    return filling.hide(tokens, pressed)
+    return hide_words(tokens, pressed)
 
 
 def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
@@ -452,7 +472,7 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
     words[blank.position] = "[ ? ]"
     st.header(escape(" ".join(words)), anchor=False, divider="grey")
     left, right = st.columns(2, gap="medium")
-    asked = questions.about_gap(blank)
+    asked = about_gap(blank)
     of = f"{run.id} {step} {tokens} {blank.position}"
     with left:
         is_shown = asked is None or question.guess(asked, "gap", of=of)

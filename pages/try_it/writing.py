@@ -30,23 +30,28 @@ from tfm_core.data.opened.spelling import running
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.glosses import language_of
-from tfm_core.inspect.attention.heads import aligning_head
-from tfm_core.inspect.attention.map_view import of_head
+from tfm_core.inspect import generation
+from tfm_core.inspect.attention.maps import aligning_head, head_map
 from tfm_core.inspect.attention.trained import steps_of
-from tfm_core.inspect.text import questions
-from tfm_core.inspect.text.caption_look import look_at_picture
-from tfm_core.inspect.text.surprisal import example_text
-from tfm_core.inspect.writing import steps
-from tfm_core.inspect.writing.beams import BeamSettings
-from tfm_core.inspect.writing.source import (
+from tfm_core.inspect.generation import (
+    BeamSettings,
+    Writing,
+    about_temperature,
+    compare_with_truth,
+    first_error,
+    in_nats,
+    next_token,
+)
+from tfm_core.inspect.generation_source import (
     Ids,
     Source,
+    can_write,
     next_words,
     picture_source,
     source_of,
-    writes,
 )
-from tfm_core.inspect.writing.steps import Writing, beside_truth, in_nats, next_token, parts_at
+from tfm_core.inspect.text.captions import look_at_picture
+from tfm_core.inspect.text.language_model import example_text
 from tfm_core.plots.writing import beside_table, visible, written_text
 from tfm_core.runs.run import Run
 
@@ -58,7 +63,7 @@ MAX_TEXT, MAX_STEPS = 400, 1024
 _READ = "write-read"  # the last text that could be read, and its run
 WRITES = Needs(
     N_("a model that writes"),
-    writes,
+    can_write,
     first="recorded-korean",
     presets=("translate", "gpt-grammar", "captions"),
 )
@@ -355,7 +360,7 @@ def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
 def _written(source: Source, how: How, forced: Forced = (), *, more: int = 0) -> Writing:
     """Write a text. more: what to add to the seed."""
     seed = how.seed + more
-    return steps.write(source, how.sampling, seed=seed, n=how.length, forced=dict(forced))
+    return generation.write(source, how.sampling, seed=seed, n=how.length, forced=dict(forced))
 
 
 def _desk(
@@ -388,7 +393,7 @@ def _desk(
         glosses.switch(run.experiment, key=f"{SCOPE}-glosses")
     writing_desk(
         writing,
-        of_head(writing.attention, layer, number),
+        head_map(writing.attention, layer, number),
         DeskView(
             at=asked.at,
             mark=f"{run.id} {source.mark} {how} {forced}",
@@ -452,7 +457,7 @@ def _next(run: Run, source: Source, ids: Ids, sampling: SamplingConfig) -> None:
     )
     if sampling.temperature < _HOT:
         hotter, _facts = next_token(source, ids, replace(sampling, temperature=_HOT))
-        asked = questions.about_temperature(upcoming, hotter)
+        asked = about_temperature(upcoming, hotter)
         question.check({"temperature": asked}, of=f"{run.id} {source.mark} {ids} {sampling}")
 
 
@@ -502,7 +507,7 @@ def _search(run: Run, source: Source, how: How, forced: Forced) -> None:
 def _beside(source: Source, how: How, forced: Forced) -> None:
     """Show teacher forcing beside free running."""
     writing = _written(source, how, forced)
-    found = beside_truth(writing)
+    found = compare_with_truth(writing)
     if found is None:
         _no_truth(source)
         return
@@ -526,7 +531,7 @@ def _beside(source: Source, how: How, forced: Forced) -> None:
 
 def _diverging(places: pd.DataFrame) -> str:
     """Say where the two texts part, and how many tokens of each are right."""
-    at = parts_at(places)
+    at = first_error(places)
     is_true = places["truth"].notna()
     counts = _(
         "Right: {taught} of {n} with teacher forcing, {free} running free.",

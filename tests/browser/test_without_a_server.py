@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from pages.app.files.film import film
 from tests.browser.tab import PATIENCE, await_js
 from tfm_core.inspect.attention.example import look_at_text
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.plots.export import map_svg, page
 from tfm_core.plots.heads.attention import head_map
 from tfm_core.runs.run import Run

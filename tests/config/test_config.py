@@ -42,9 +42,9 @@ from tfm_core.data.own.pictures import FITS
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.learning_rate import advised
-from tfm_core.inspect.attention.head_roles import ROLES
+from tfm_core.inspect.attention.heads import ROLES
 from tfm_core.inspect.attention.pictures import EXPLANATIONS
-from tfm_core.inspect.masks.lab import MASKS
+from tfm_core.inspect.mask_lab import MASKS
 from tfm_core.inspect.speed.report import COMPARISONS
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.probe.labels import KINDS

@@ -26,14 +26,13 @@ from tfm_core.decoding import SamplingConfig
 from tfm_core.export.bundle import bundle
 from tfm_core.export.opening import open_run, size_of, unzipped
 from tfm_core.inspect.attention.example import captured, look_at_picture, look_at_text
-from tfm_core.inspect.attention.pictures import explained
+from tfm_core.inspect.attention.pictures import explain_picture
 from tfm_core.inspect.attention.trained import inputs_of, model_of
-from tfm_core.inspect.knockouts.measure import measured
+from tfm_core.inspect.generation import next_token, write
+from tfm_core.inspect.generation_source import source_of
+from tfm_core.inspect.knockouts.measure import score_without
 from tfm_core.inspect.knockouts.parts import heads_of
-from tfm_core.inspect.text.gpt_reading import look_through
-from tfm_core.inspect.text.surprisal import surprisals
-from tfm_core.inspect.writing.source import source_of
-from tfm_core.inspect.writing.steps import next_token, write
+from tfm_core.inspect.text.language_model import read_with_lens, surprisals
 from tfm_core.pretrained.model import check_folder, load_model
 from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.probe.capture import capture
@@ -105,7 +104,7 @@ def test_typed_texts_are_cut_into_their_tokens_and_written_to_the_end(opened):
     assert weights.shape == (3, 6, 6)
     with torch.inference_mode():
         logits = model(ids[:, :0], ids)[0].softmax(-1)
-    read, _says, probability, _final = look_through(run, "the cat")
+    read, _says, probability, _final = read_with_lens(run, "the cat")
     assert read[0] == "<|end|>"
     np.testing.assert_allclose(probability[-1], logits.max(-1).values, rtol=1e-4)
     found = surprisals(run, "the cat")
@@ -141,8 +140,8 @@ def test_a_text_of_an_encoder_has_the_tokens_around_it(opened):
 
 def test_a_head_is_knocked_out_of_a_language_model(opened):
     run, _model = opened("llama")
-    whole = measured(run, (), "zero", 4)
-    without = measured(run, heads_of(run.experiment)[:1], "zero", 4)
+    whole = score_without(run, (), "zero", 4)
+    without = score_without(run, heads_of(run.experiment)[:1], "zero", 4)
     assert whole.n > 0
     assert whole.loss != without.loss
 
@@ -269,11 +268,11 @@ def test_a_picture_is_scaled_as_the_folder_says_and_gets_the_names_of_its_classe
 
 def test_a_picture_is_explained_measured_on_nothing_and_of_its_own_size(opened):
     run, _model = opened("vit")
-    _step, _target, probabilities, maps = explained(run, run.probe().images[0])
+    _step, _target, probabilities, maps = explain_picture(run, run.probe().images[0])
     assert {values.shape for values in maps.values()} == {(2, 2)}
     assert sum(probabilities) == pytest.approx(1, abs=1e-5)
     with pytest.raises(StudentError, match="pictures are not here"):
-        measured(run, (), "zero", 4)
+        score_without(run, (), "zero", 4)
     with pytest.raises(StudentError, match="this run reads"):
         look_at_picture(run, np.zeros((3, 28, 28), np.uint8))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.inspect.compare.test_differences import changed
+from tests.inspect.test_differences import changed
 from tests.training.test_loop import EXPERIMENTS
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.training import WEIGHT_SETS

@@ -85,5 +85,5 @@ def test_routes_loads_and_dead_experts_are_those_of_the_router(run):
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert (shares <= 1 / 2).all(axis=None)  # each token passes two
     item = run.probe().attended[0]
-    with pytest.raises(ValueError, match="fewer tokens"):
+    with pytest.raises(ValueError, match="more tokens than the snapshot"):
         feed_forward.routed(run.experiment, item, np.zeros((1, 5)), "encoder.layers.0.feed_forward")

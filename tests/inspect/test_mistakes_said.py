@@ -9,9 +9,8 @@ from tests.training.test_loop import experiment
 from tfm_core.choices.mistakes import made_in
 from tfm_core.choices.variants.forms import CAUSALITIES, SCALES
 from tfm_core.choices.variants.norms import NORMS
-from tfm_core.inspect.attention.cell import Trace, cell
-from tfm_core.inspect.compare.differences import differences
-from tfm_core.inspect.compare.names import names
+from tfm_core.inspect.attention.maps import AttentionTrace, attention_cell
+from tfm_core.inspect.differences import differences, run_names
 from tfm_core.probe.labels import kind_of
 from tfm_core.trace.learning import answers, batch, one_answer, start
 from tfm_core.trace.mistakes import residual_from_norm, shared_norm
@@ -36,12 +35,12 @@ def test_runs_are_named_by_the_mistake_that_they_differ_in(path, registry):
     made = [changed(path, name) for name in registry]
     (row,) = differences(made)
     assert row.field == path.replace("__", ".")
-    assert len({str(name) for name in names(made)}) == len(registry)
+    assert len({str(name) for name in run_names(made)}) == len(registry)
 
 
 def test_runs_and_their_losses_are_called_what_they_are():
     made = [changed("model__mistakes", name) for name in ("", "no-residuals")]
-    assert [str(name) for name in names(made)] == ["no mistakes", "no residuals"]
+    assert [str(name) for name in run_names(made)] == ["no mistakes", "no residuals"]
     assert set(OF_MASK) == set(CAUSALITIES)
     said = {name: kind_of(changed("model__mistakes", OF_MASK[name]), DECODER) for name in OF_MASK}
     assert len({kind.label for kind in said.values()}) == len(CAUSALITIES)
@@ -84,7 +83,9 @@ def test_the_arithmetic_of_a_cell_divides_as_the_model_does(name):
         "weights": weights,
         "heads": weights @ v,
     }
-    found = cell(chosen, Trace(7, item, "encoder.layers.0.self_attention", tensors), 1, 1, 0)
+    found = attention_cell(
+        chosen, AttentionTrace(7, item, "encoder.layers.0.self_attention", tensors), 1, 1, 0
+    )
     assert found.scale == pytest.approx(divisor[name])
     assert found.scaled == pytest.approx(float(scores[1, 1, 0]), rel=1e-4)
     assert found.bias == 0

@@ -11,13 +11,13 @@ from tfm_core.data.own.kinds import proposals
 from tfm_core.data.own.pictures import PictureForm, Split, arranged, prepare
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.tasks import data_shape
+from tfm_core.inspect import stage
+from tfm_core.inspect.answers import answers, wrong_first
 from tfm_core.inspect.attention.example import look_at_picture, read_picture
-from tfm_core.inspect.attention.pictures import answers_by_step, explained
+from tfm_core.inspect.attention.pictures import answers_by_step, explain_picture
 from tfm_core.inspect.attention.trained import model_of, steps_of
-from tfm_core.inspect.errors.answers import answers, wrong_first
-from tfm_core.inspect.errors.scores import confusion
-from tfm_core.inspect.progress import stage
-from tfm_core.inspect.progress.moments import moments
+from tfm_core.inspect.errors import confusion
+from tfm_core.inspect.moments import moments
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -51,7 +51,7 @@ def test_it_has_a_probe_snapshots_and_a_stage(run: Run) -> None:
     assert probe.images is not None
     assert probe.images.shape[1:] == (3, 20, 20)
     assert len(run.snapshot_steps()) >= 3
-    shown = stage.read(run)
+    shown = stage.read_stage(run)
     assert shown.frames
     assert moments(run, run.snapshot_steps()) is not None
 
@@ -63,7 +63,7 @@ def test_its_pictures_are_explained_and_its_mistakes_found(run: Run) -> None:
     probe = run.probe()
     assert probe is not None
     assert probe.images is not None
-    assert explained(run, probe.images[0]) is not None
+    assert explain_picture(run, probe.images[0]) is not None
     assert answers_by_step(run, probe.images[0])[1].shape[1] == 2
 
 

@@ -6,23 +6,16 @@ import pytest
 import torch
 
 from tfm_core.data.vocabulary import UNK
-from tfm_core.inspect.attention.rnn_attention import about_alignment, about_growth
-from tfm_core.inspect.compare.conclusions import shares_right
+from tfm_core.inspect.attention.alignment import about_alignment, about_growth
+from tfm_core.inspect.conclusions import shares_right
+from tfm_core.inspect.generation import about_temperature
 from tfm_core.inspect.questions import Question
-from tfm_core.inspect.tensors.operations import OPERATIONS, read
-from tfm_core.inspect.tensors.sight import InputSpec, about_strides, about_view, sight
-from tfm_core.inspect.text import bpe, tokenise
-from tfm_core.inspect.text.blanks import Blank
-from tfm_core.inspect.text.questions import (
-    about_compound,
-    about_gap,
-    about_order,
-    about_padding,
-    about_temperature,
-    about_word,
-    compound_of,
-)
-from tfm_core.inspect.text.sentence import SentenceReading
+from tfm_core.inspect.tensors.operations import OPERATIONS, parse_arguments
+from tfm_core.inspect.tensors.sight import InputSpec, about_strides, about_view, run_operation
+from tfm_core.inspect.text import tokenise
+from tfm_core.inspect.text.language_model import about_order
+from tfm_core.inspect.text.sentence import Blank, SentenceReading, about_gap, about_word
+from tfm_core.inspect.text.tokenise import about_compound, about_padding, compound_of
 from tfm_core.studies.practice import about_choosing, about_precision, about_weakest
 from tfm_core.trace.learning import guessing_question, step_question
 
@@ -47,8 +40,8 @@ TEXT = "the tallest dog sees a small cat, the small dog sees it"
 def test_questions_on_words_padding_and_axes_are_asked_where_they_fit() -> None:
     word = compound_of(TEXT)
     assert word == "tallestsmall"
-    learned = bpe.learn(tokenise.words_of(TEXT))
-    tokens = bpe.tokens(learned, [word], len(learned.merges))
+    learned = tokenise.learn_merges(tokenise.words_of(TEXT))
+    tokens = tokenise.bpe_tokens(learned, [word], len(learned.merges))
     assert sound(about_compound(word, tokens)).answer == str(len(tokens))
     unknown = tokenise.by_word(word, tokenise.vocabulary(tokenise.word_counts(TEXT)))
     assert [token.id for token in unknown] == [UNK]
@@ -60,7 +53,9 @@ def test_questions_on_words_padding_and_axes_are_asked_where_they_fit() -> None:
     longer = tokenise.batch([*sentences, ["f"] * 5], length=7)
     asked = sound(about_padding(made))
     assert asked.answer == str(int((~longer.mask[:3]).sum())) == "9"
-    after = sight("view", InputSpec((6,)), read(OPERATIONS["view"], {"sizes": "6"})).after
+    after = run_operation(
+        "view", InputSpec((6,)), parse_arguments(OPERATIONS["view"], {"sizes": "6"})
+    ).after
     assert after is not None
     assert about_strides(after) is None
     assert about_view(after) is None
@@ -70,7 +65,9 @@ def test_questions_on_words_padding_and_axes_are_asked_where_they_fit() -> None:
     ("shape", "order"), [((2, 3, 5), "2, 0, 1"), ((7, 3), "1, 0"), ((1, 5), "0, 1")]
 )
 def test_strides_and_views_are_those_of_torch(shape: tuple[int, ...], order: str) -> None:
-    after = sight("permute", InputSpec(shape), read(OPERATIONS["permute"], {"dims": order})).after
+    after = run_operation(
+        "permute", InputSpec(shape), parse_arguments(OPERATIONS["permute"], {"dims": order})
+    ).after
     assert after is not None
     y = torch.arange(len(after.storage)).as_strided(after.shape, after.strides, after.offset)
     swapped = y.transpose(0, -1)

@@ -69,16 +69,18 @@ def test_answers_of_the_questions_are_those_of_models_and_snapshots() -> None:
     assert {part.code for part in off} == {
         f"decoder.{layer}.cross" for layer in range(1, KOREAN.experiment.model.n_decoder_layers + 1)
     }
-    n = measure.n_first(KOREAN)
-    before = measure.measured(KOREAN, (), "zero", n).accuracy
-    after = measure.measured(KOREAN, off, "zero", n).accuracy
+    n = measure.default_examples(KOREAN)
+    before = measure.score_without(KOREAN, (), "zero", n).accuracy
+    after = measure.score_without(KOREAN, off, "zero", n).accuracy
     asked = stops.without_cross_attention(of(KOREAN))
     kept = after / before
     assert asked.options.index(asked.answer) == (0 if kept >= 0.9 else 2 if kept <= 0.1 else 1)
     assert f"{100 * after:.1f}%" in asked.because
     asked = stops.where_it_reads(of(KOREAN))
     item, snapshot = KOREAN.probe().items[0], KOREAN.snapshot(KOREAN.snapshot_steps()[-1])
-    best = alignment.best_head(alignment.of_snapshot(KOREAN.experiment, KOREAN.probe(), snapshot))
+    best = alignment.best_head(
+        alignment.scores_of_snapshot(KOREAN.experiment, KOREAN.probe(), snapshot)
+    )
     assert best is not None
     module, head = best["module"], best["head"] - 1
     keys = axes(KOREAN.experiment, item, module).key

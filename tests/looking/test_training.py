@@ -25,7 +25,7 @@ from tests.looking.loops import HEADS, LAYERS, WORDS, Writer, named, probe, trai
 from tfm_core.choices.config import ForeignModelConfig
 from tfm_core.export import bundle, importer
 from tfm_core.export.exports import EXPORTS
-from tfm_core.inspect.progress import stage
+from tfm_core.inspect import stage
 from tfm_core.looking import adapters
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs import notebook
@@ -57,7 +57,7 @@ def test_a_run_holds_curves_maps_words_and_how_it_ended(store) -> None:
     assert model.n_parameters == sum(one.numel() for one in Writer().parameters())
     assert not [path for path in run.folder.iterdir() if path.name.startswith(".")]
     run = trained(store, answers=lambda model: ["a b", "x"], truth=["a b", "c d"])
-    shown = stage.read(run)
+    shown = stage.read_stage(run)
     assert shown.steps == (0, 2, 4, 6)
     assert shown.maps is not None
     assert shown.maps.weights.shape == (4, LAYERS, HEADS, 5, 5)
@@ -133,14 +133,14 @@ def test_three_kinds_of_maps_or_none_are_kept(store) -> None:
     ) as run:
         run.step(1.0)
     assert set(kinds_of(run.run.experiment)) == {"encoder", "decoder", "cross"}
-    shown = stage.read(run.run, "cross")
+    shown = stage.read_stage(run.run, "cross")
     assert shown.maps is not None
     assert shown.maps.weights.shape[-3:] == (2, 3, 5)
     assert run.run.experiment.model_as(ForeignModelConfig).cross
     with tfm_core.look.training(nn.Linear(3, 3), probe=torch.ones(2, 3), store=store) as run:
         run.step(2.0)
     assert run.run.status.state == "finished"
-    assert stage.read(run.run).surface == "none"
+    assert stage.read_stage(run.run).surface == "none"
     assert "No attention was found" in run.run.curves().started["remark"]
 
 

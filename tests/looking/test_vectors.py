@@ -28,7 +28,7 @@ from tests.looking.test_written_elsewhere import (
 from tests.looking.test_written_elsewhere import states as narrow
 from tests.models.variants import text_batch, text_model, vit_model
 from tfm_core import look
-from tfm_core.inspect.attention.cell import cell, seen
+from tfm_core.inspect.attention.maps import attention_cell, recorded_trace
 from tfm_core.looking.foreign import stacks_of
 from tfm_core.looking.opening import open_look
 from tfm_core.looking.result import Look
@@ -155,12 +155,12 @@ def test_each_cell_of_an_opened_look_has_the_weight_that_was_recorded(
     for module, one in zip(shown, _in_order(shown, stacks.all), strict=True):
         n, n_heads, n_queries, n_keys = one.weights.shape
         for index, head, query in np.ndindex(n, n_heads, n_queries):
-            trace = seen(run, index, module)
+            trace = recorded_trace(run, index, module)
             length = len(axes(run.experiment, trace.item, module).key)
             if query >= len(axes(run.experiment, trace.item, module).query):
                 continue
             try:
-                made = cell(run.experiment, trace, head, query, min(n_keys, length) - 1)
+                made = attention_cell(run.experiment, trace, head, query, min(n_keys, length) - 1)
             except StudentError:
                 assert one.allowed is not None
                 assert not one.allowed.expand(one.weights.shape)[index, head, query].any()

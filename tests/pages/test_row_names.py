@@ -12,8 +12,8 @@ import pytest
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import grid, opened, said
 from tfm_core.data.text.glosses import glosses_of
-from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.progress import stage
+from tfm_core.inspect import stage
+from tfm_core.inspect.attention import alignment
 from tfm_core.studies.experiments import race_of_attention
 
 ROWS = {  # of the first example: three two -> 3 2
@@ -48,13 +48,13 @@ def test_on_attention_and_on_the_stage(store, kind):
     names, title = ROWS[kind]
     assert grid(app)[0]["query"] == names
     assert (names, f"{title} (query)") in figures_on(app)
-    shown = stage.read(constructed_run(store, text_experiment()), kind, 0)
+    shown = stage.read_stage(constructed_run(store, text_experiment()), kind, 0)
     assert (list(shown.maps.query), shown.maps.query_title) == ROWS[kind]
 
 
 def test_before_the_transformer(store):
     run = constructed_run(store, race_of_attention("numbers").experiments["additive"])
-    (called, *_rest) = rnn_attention.cross_attention_at(run).rows
+    (called, *_rest) = alignment.cross_attention_at(run).rows
     assert (list(called.names), called.title) == ROWS["cross"]
 
 

@@ -16,7 +16,7 @@ from pages.learn.challenges import find
 from pages.look_inside.attention.deeper import Versus
 from tests.pages.linked_views import PARAMETERS, fields_of_operation
 from tests.pages.opening import links, opened_at
-from tfm_core.inspect.notebook.model import your_model
+from tfm_core.inspect.notebook import your_model
 from tfm_core.inspect.tensors.operations import OPERATIONS
 
 Query = dict[str, str]

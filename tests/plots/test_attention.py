@@ -5,8 +5,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.positions.tables import cosines
+from tfm_core.inspect.attention.maps import MapView
+from tfm_core.inspect.position_tables import cosines
 from tfm_core.inspect.text.embeddings import EmbeddingTable, principal
 from tfm_core.inspect.text.tokenise import Token, batch
 from tfm_core.plots import tokens

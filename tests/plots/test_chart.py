@@ -14,12 +14,12 @@ import pytest
 from PIL import Image
 
 from tfm_core.facts.parameter_table import ParameterRow
-from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.by_hand import attention
-from tfm_core.inspect.by_hand.attention import attend, mask_of
+from tfm_core.inspect import by_hand
+from tfm_core.inspect.attention.maps import MapView
+from tfm_core.inspect.by_hand import attend, mask_of
 from tfm_core.inspect.tables import Column, Columns, share
-from tfm_core.inspect.tensors.operations import OPERATIONS, read, shape_of
-from tfm_core.inspect.tensors.sight import InputSpec, sight
+from tfm_core.inspect.tensors.operations import OPERATIONS, parse_arguments, shape_of
+from tfm_core.inspect.tensors.sight import InputSpec, run_operation
 from tfm_core.plots import sheet
 from tfm_core.plots.chart import cells, chart
 from tfm_core.plots.described import MAX_TRACES, described, line, scatter
@@ -199,7 +199,7 @@ PICK = Pick(2, 1, 0)
 
 
 def lines(allowed, pick=PICK, is_scaled=True):
-    x = attention.one_hot(3, 3)
+    x = by_hand.one_hot(3, 3)
     found = attend(x, x, x, allowed, is_scaled=is_scaled)
     return found, plots.attention_lines(found, WORDS, pick)
 
@@ -232,10 +232,10 @@ def test_every_table_holds_the_numbers_of_the_attention(mask):
 def looked(name, **source):
     operation = OPERATIONS[name]
     second = None if operation.second is None else shape_of(operation.second)
-    return sight(
+    return run_operation(
         name,
         InputSpec(**{"shape": shape_of(operation.shape), **source}),
-        read(operation, {}),
+        parse_arguments(operation, {}),
         second,
     )
 

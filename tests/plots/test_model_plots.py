@@ -6,7 +6,7 @@ from pages.look_inside.costs import bars, growth_lines
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import PARTS
 from tfm_core.facts.parameter_table import most_in, parameter_table
-from tfm_core.inspect.positions import tables as core
+from tfm_core.inspect import position_tables as core
 from tfm_core.plots.model import positions
 from tfm_core.plots.model.walk import treemap
 

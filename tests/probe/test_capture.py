@@ -13,9 +13,9 @@ from tests.training.test_loop import EXPERIMENTS, experiment
 from tfm_core.anatomy.names import names_of
 from tfm_core.choices.variants.forms import CAUSALITIES
 from tfm_core.decoding import greedy
+from tfm_core.inspect import stage
 from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.progress import stage
 from tfm_core.layers import attention
 from tfm_core.probe import masks, snapshot
 from tfm_core.probe.capture import capture
@@ -193,7 +193,7 @@ def test_the_mask_of_an_example_is_the_one_defined_and_no_weight_lies_under_it(r
 
 def test_what_is_measured_of_heads_knows_the_same_mask(run):
     probe, snapshot = run.probe(), run.snapshot(0)
-    figures = heads.of_snapshot(run.experiment, probe, snapshot)
+    figures = heads.table_of_snapshot(run.experiment, probe, snapshot)
     assert np.all(figures["padding"] == 0)
     for kind, modules in modules_by_kind(run.experiment).items():
         for module in modules:
@@ -227,7 +227,7 @@ def test_stage_notebook_and_file_hold_the_mask(run):
         if kind == "patches":
             continue
         for index, item in enumerate(run.probe().attended):
-            drawn = stage.read(run, kind, index).weights[0]
+            drawn = stage.read_stage(run, kind, index).weights[0]
             for layer, module in enumerate(modules):
                 mask = expected_mask(run.experiment, item, module)
                 for head in drawn[layer]:

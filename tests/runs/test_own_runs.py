@@ -22,10 +22,10 @@ from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
 from tfm_core.export.importer import import_run
+from tfm_core.inspect.answers import answers, wrong_first
 from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.trained import data_of, model_of, steps_of
-from tfm_core.inspect.errors.answers import answers, wrong_first
-from tfm_core.inspect.writing.source import source_of
+from tfm_core.inspect.generation_source import source_of
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor

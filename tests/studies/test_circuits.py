@@ -13,7 +13,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.data.corpus.in_context import floors, line
 from tfm_core.data.corpus.load import validation_sequences
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.attention.head_roles import behind_earlier
+from tfm_core.inspect.attention.heads import behind_earlier
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.knockouts.engine import knocked_out
 from tfm_core.inspect.knockouts.parts import Part

@@ -17,9 +17,9 @@ from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.trained import data_of, model_of
-from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.differences import differences
 from tfm_core.runs.outcome import overfit
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
@@ -534,10 +534,10 @@ def test_kinds_of_positions_differ_in_these_alone(preset):
         race_of_positions(TRANSLATION_RACE.experiments["additive"], steps=31)
 
 
-@pytest.mark.parametrize("task", rnn_attention.tasks())
+@pytest.mark.parametrize("task", alignment.rnn_tasks())
 def test_attentions_of_every_offered_task_differ_in_their_model_alone(task):
     found = race_of_attention(task, steps=700).experiments
-    assert {name: one.model for name, one in found.items()} == rnn_attention.models()
+    assert {name: one.model for name, one in found.items()} == alignment.rnn_models()
     assert {one.training.steps for one in found.values()} == {700}
     first, *others = (one.model_dump(exclude={"model"}) for one in found.values())
     assert others == [first] * len(others)

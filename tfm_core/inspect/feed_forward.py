@@ -32,7 +32,7 @@ BINS = 64
 
 
 CURVES = Columns(
-    u=Column(N_("u, a hidden value before it"), ".2f"),
+    u=Column(N_("u, the value before the activation"), ".2f"),
     output=Column(N_("output"), ".3f"),
     slope=Column(N_("slope"), ".3f"),
     value=Column(N_("share of values"), ".2%", {"tickformat": ".1%", "rangemode": "tozero"}),
@@ -98,7 +98,7 @@ def given(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 LOADS = Columns(
     step=Column(N_("step"), ","),
-    value=Column(N_("share of choices"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}),
+    value=Column(N_("share of routed tokens"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}),
 )
 
 
@@ -125,7 +125,7 @@ def routed(
     """
     tokens = axes(experiment, item, f"{module.rpartition('.')[0]}.self_attention").query
     if len(tokens) > len(gates):
-        raise StudentError("This snapshot holds fewer tokens than the example has.")
+        raise StudentError("This example has more tokens than the snapshot.")
     return tokens, gates[: len(tokens)].astype(np.float32)
 
 

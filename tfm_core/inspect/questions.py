@@ -1,4 +1,4 @@
-"""Questions: what to predict before it is shown, and why wrong answers are wrong; torch-free."""
+"""Questions with their right answer, and why each wrong answer is wrong; torch-free."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.attention import alignment
-from tfm_core.inspect.compare.differences import settings
+from tfm_core.inspect.differences import settings
 from tfm_core.inspect.questions import Question
 from tfm_core.lessons.task import (
     MAX_ANSWER,

@@ -37,7 +37,7 @@ from tfm_core.choices.config import FAMILIES, TASK_FACTS, Experiment, tasks_for
 from tfm_core.choices.config.base import Config, ConfigError, Problem, explain
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.compare.differences import differences, settings
+from tfm_core.inspect.differences import differences, settings
 from tfm_core.lessons.checks import CHECKS
 from tfm_core.lessons.stops import Over, Stop
 from tfm_core.lessons.task import Name, Task, Value, with_value

@@ -15,16 +15,15 @@ from pydantic import ConfigDict, Field
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.base import Config
 from tfm_core.choices.presets import PRESETS
+from tfm_core.inspect import moments
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.alignment import Row, clearest_row, truth_on_map
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.inspect.attention.heads import first_heads
+from tfm_core.inspect.attention.maps import first_heads
 from tfm_core.inspect.attention.pictures import reads_drawings
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.example import example_without
-from tfm_core.inspect.knockouts.measure import Score
+from tfm_core.inspect.knockouts.measure import Score, example_without
 from tfm_core.inspect.knockouts.parts import Part, parts_of
-from tfm_core.inspect.progress import moments
 from tfm_core.inspect.questions import Question
 from tfm_core.lessons.task import Asks, Task, Verdict, Work
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
@@ -234,7 +233,7 @@ def newest_alignment(run: Run) -> list[Row]:
     """Return the scores of the heads in the newest readable snapshot; none without any."""
     for step in reversed(run.snapshot_steps()):
         try:
-            return alignment.of_step(run, step)
+            return alignment.scores_of_step(run, step)
         except (OSError, ValueError):  # being written, or damaged
             continue
     return []
@@ -358,7 +357,7 @@ def without_cross_attention(work: Work) -> Question:
         off = cross_attention(work.run.experiment)
         before, after = _scores(work.run, off)
         answer = options[_band(before, after)]
-        without = example_without(work.run, 0, off, "zero", measure.n_first(work.run))
+        without = example_without(work.run, 0, off, "zero", measure.default_examples(work.run))
         because = _measured(before, after)
         if answer != options[0] and without.answer_text:
             told = Paragraph(
@@ -498,8 +497,8 @@ def _newest_example(run: Run) -> Example:
 
 def _scores(run: Run, off: Sequence[Part]) -> tuple[Score, Score]:
     """Return the scores with everything on, and without some parts, as Knock-outs measures them."""
-    n = measure.n_first(run)
-    return measure.measured(run, (), "zero", n), measure.measured(run, off, "zero", n)
+    n = measure.default_examples(run)
+    return measure.score_without(run, (), "zero", n), measure.score_without(run, off, "zero", n)
 
 
 def _band(before: Score, after: Score) -> int:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.base import Config
-from tfm_core.inspect.compare.differences import settings
+from tfm_core.inspect.differences import settings
 from tfm_core.lessons.words import TaskWords
 from tfm_core.reading import is_number, is_whole
 from tfm_core.runs.curves import Curves

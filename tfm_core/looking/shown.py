@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.looking.seen import AttentionMap, Seen
 from tfm_core.plots.examples import png_url
 from tfm_core.plots.export import cell_colours, map_svg

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.errors.scores import N_BINS
+from tfm_core.inspect.errors import N_BINS
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import Details, Look, cells, chart
 from tfm_core.plots.heads.attention import Theme

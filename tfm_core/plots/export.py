@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.plots.examples import png_url
 from tfm_core.plots.heads.attention import Theme, top_of
 from tfm_core.plots.kinds import FONT, template

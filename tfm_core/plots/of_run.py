@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import plotly.graph_objects as go
 
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.plots.chart import cells
 from tfm_core.plots.heads.attention import head_map, short, top_of
 from tfm_core.plots.kinds import template

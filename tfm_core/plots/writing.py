@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from tfm_core.data.opened.spelling import labels, running
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.writing.steps import NEXT, WAYS, in_nats, parts_at
+from tfm_core.inspect.generation import NEXT, WAYS, first_error, in_nats
 from tfm_core.korean import lang
 from tfm_core.plots.chart import cells, chart, texts_of
 from tfm_core.plots.kinds import frame, lay_out, legend_to
@@ -208,7 +208,7 @@ def beside_table(places: pd.DataFrame, words: Mapping[str, str]) -> str:
     places: of ``beside_truth``. words: of the rows (``place``, ``truth``, ``taught``, ``free``) and
     of the mark (``parts``).
     """
-    at = parts_at(places)
+    at = first_error(places)
     heads = "".join(
         f'<th scope="col"{_part(n, at)}>{n + 1}{_mark(words["parts"]) if n == at else ""}</th>'
         for n in range(len(places))

@@ -24,7 +24,7 @@ from safetensors.torch import save_file
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.speed import report
 from tfm_core.inspect.speed.measure import clock_name, measure, step_time
 from tfm_core.inspect.speed.report import DEVICE, LENGTHS, MEASURED, PRESET
@@ -312,7 +312,7 @@ def record_speed() -> None:
 
 def record_times() -> None:
     """Measure a step of each model at each length, and keep the seconds."""
-    configs = rnn_attention.models()
+    configs = alignment.rnn_models()
     seconds = {
         name: [float(f"{step_time(configs[name], n):.4g}") for n in LENGTHS] for name in configs
     }

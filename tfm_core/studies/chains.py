@@ -15,7 +15,7 @@ from tfm_core.choices.config import CorpusTaskConfig, Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.corpus.in_context import GENERATORS, TENTHS, floors, likelihoods, rounded
 from tfm_core.inspect.attention.trained import cached_by_weights
-from tfm_core.inspect.knockouts.measure import Score, measured, n_validation
+from tfm_core.inspect.knockouts.measure import Score, n_validation, score_without
 from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
@@ -75,7 +75,7 @@ CHAINS = Phenomenon(
 def with_uniform(run: Run, layers: Sequence[int]) -> Score:
     """Return the score where some layers attend to all tokens so far alike. Raises ValueError."""
     parts = [Part("sublayer", "decoder", layer, "self") for layer in layers]
-    return measured(run, parts, "even", n_validation(run))
+    return score_without(run, parts, "even", n_validation(run))
 
 
 def is_lines(experiment: Experiment) -> bool:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tfm_core.inspect.compare.conclusions import tells_apart
-from tfm_core.inspect.compare.curves import figures
+from tfm_core.inspect.conclusions import is_clearly_higher
+from tfm_core.inspect.curves import figures
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, joined, points
@@ -229,7 +229,7 @@ def usual(first: Result, second: Result) -> ArmFinding:
         return ended
     a, b = first.score or 0.0, second.score or 0.0
     speed, n = _speed(first, second), min(first.n_unseen, second.n_unseen) or 1
-    if abs(b - a) >= MIN and tells_apart(max(a, b), min(a, b), n):
+    if abs(b - a) >= MIN and is_clearly_higher(max(a, b), min(a, b), n):
         kind: FindingKind = "worse" if b < a else "better"
         gap = abs(points(a, b))
         lead = (
@@ -268,11 +268,11 @@ def fooled(first: Result, second: Result) -> ArmFinding:
         return ended or usual(first, second)
     a, b, own = first.score or 0.0, second.score or 0.0, second.written
     values = _labels(first, second) | {"a": a, "b": b, "own_b": own.share, "n": own.n}
-    if b - own.share < MIN or not tells_apart(b, own.share, own.n):
+    if b - own.share < MIN or not is_clearly_higher(b, own.share, own.n):
         return _with(usual(first, second), Paragraph("findings/generates-alike", **values))
     curves = (
         N_("Its training loss looks normal.")
-        if tells_apart(a, b, max(1, second.n_unseen))
+        if is_clearly_higher(a, b, max(1, second.n_unseen))
         else N_("Its curves look perfect.")
     )
     values["own_a"] = first.written.share

@@ -15,8 +15,15 @@ from tfm_core.choices.config.experiment import sequence_len
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import BLOCK_STYLES, PRESETS
 from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.inspect.attention.rnn_attention import HEADS, models
-from tfm_core.inspect.compare.spread import ACCURACY, LOSS, Paired, corrected, paired, sentence
+from tfm_core.inspect.attention.alignment import RNN_HEADS, rnn_models
+from tfm_core.inspect.conclusions import (
+    ACCURACY,
+    LOSS,
+    Paired,
+    holm_corrected,
+    paired_sentence,
+    paired_test,
+)
 from tfm_core.inspect.questions import Question
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.studies.comparing import (
@@ -145,13 +152,14 @@ def conclude(
         findings.append(chosen.compare(first[shared[0]], other[shared[0]]))
         if len(shared) > 1:
             one, two = _of_seeds(first, other, counts_loss=counts_loss)
-            tests.append(paired(one, two))
+            tests.append(paired_test(one, two))
             labels.append((first[shared[0]].label, other[shared[0]].label))
     if not findings:
         return None
     measure = LOSS if counts_loss else ACCURACY
     sentences = (
-        sentence(test, measure, *pair) for test, pair in zip(corrected(tests), labels, strict=True)
+        paired_sentence(test, measure, *pair)
+        for test, pair in zip(holm_corrected(tests), labels, strict=True)
     )
     is_expected = all(finding.kind in chosen.expected for finding in findings)
     return Conclusion(tuple(findings), tuple(sentences), is_expected)
@@ -211,9 +219,9 @@ def race_of_attention(task: str, *, steps: int = _RACE_STEPS) -> Study:
     labels = {
         "additive": N_("RNN, additive attention (2015)"),
         "one-head": N_("Transformer, one head (2017)"),
-        "many-heads": N_("Transformer, {n} heads (2017)", n=HEADS),
+        "many-heads": N_("Transformer, {n} heads (2017)", n=RNN_HEADS),
     }
-    racers = models()
+    racers = rnn_models()
     values = default_sections("encoder-decoder", task)
     values["model"] = racers["many-heads"].model_dump()
     values["training"]["steps"] = steps
@@ -333,7 +341,7 @@ _ATTENTION = (
         base=TRANSLATION_RACE.base,  # so two of the three runs are those that come with the app
         arms=(
             Arm("eight", N_("8 heads"), {"model.n_heads": 8}),
-            Arm("four", N_("4 heads"), {"model.n_heads": HEADS}),
+            Arm("four", N_("4 heads"), {"model.n_heads": RNN_HEADS}),
             Arm("one", N_("1 head"), {"model.n_heads": 1}),
         ),
         step="heads",

@@ -19,9 +19,9 @@ from tfm_core.choices.config import CorpusTaskConfig, DecoderOnlyConfig, Experim
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.tasks import corpus_task
-from tfm_core.inspect.attention.head_roles import behind_earlier
+from tfm_core.inspect.attention.heads import behind_earlier
 from tfm_core.inspect.attention.trained import cached_by_folder, cached_by_weights
-from tfm_core.inspect.knockouts.measure import Score, measured
+from tfm_core.inspect.knockouts.measure import Score, score_without
 from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Bools, Floats
@@ -232,4 +232,4 @@ def copying(run: Run) -> Floats:
 def without(run: Run, heads: Sequence[tuple[int, int]]) -> Score:
     """Return the score where heads (layer, head) give their mean. Raises ValueError."""
     parts = [Part("head", "decoder", layer, "self", head) for layer, head in heads]
-    return measured(run, parts, "mean", N_KNOCKED)
+    return score_without(run, parts, "mean", N_KNOCKED)

@@ -18,7 +18,7 @@ import pandas as pd
 from tfm_core.choices.config import Experiment, ImageTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.attention.trained import cached_by_folder, data_of, model_at
-from tfm_core.inspect.compare.curves import figures
+from tfm_core.inspect.curves import figures
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph

@@ -15,9 +15,9 @@ import pandas as pd
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
+from tfm_core.inspect.answers import Answers, answers_of_model
 from tfm_core.inspect.attention.trained import data_of, model_of
-from tfm_core.inspect.compare.conclusions import wilson
-from tfm_core.inspect.errors.answers import Answers, answered
+from tfm_core.inspect.conclusions import wilson
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves
@@ -117,7 +117,7 @@ def evaluate(run: Run, split: str) -> Answers:
     data = data_as(data_of(run.experiment), ImageData)
     if split == "test":
         data = replace(data, validation=data.test)
-    return answered(run.experiment, data, model_of(run, counts(run)))
+    return answers_of_model(run.experiment, data, model_of(run, counts(run)))
 
 
 N_PICTURES = 16

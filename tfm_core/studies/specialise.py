@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from tfm_core.inspect.attention import heads as head_table
-from tfm_core.inspect.attention.head_roles import ROLES
-from tfm_core.inspect.attention.heads import ALIGNED, NO_CHOICE, SPREAD, UNCLEAR
-from tfm_core.inspect.knockouts.measure import measured
+from tfm_core.inspect.attention.heads import ALIGNED, NO_CHOICE, ROLES, SPREAD, UNCLEAR
+from tfm_core.inspect.knockouts.measure import score_without
 from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.inspect.tables import table
 from tfm_core.runs.run import Run
@@ -24,7 +23,7 @@ WORDS: Mapping[str, str] = {
     ALIGNED: N_("true source words"),
     **{name: role["label"] for name, role in ROLES.items()},
     SPREAD: N_("evenly spread"),
-    NO_CHOICE: N_("no choice"),
+    NO_CHOICE: N_("only one key"),
     UNCLEAR: N_("no clear role"),
 }
 """Every role, in words."""
@@ -105,4 +104,4 @@ def order(lines: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 def without(run: Run, *parts: Part) -> float:
     """Return the share right where some parts give their mean. Raises ValueError."""
-    return measured(run, parts, "mean", N_KNOCKED).accuracy
+    return score_without(run, parts, "mean", N_KNOCKED).accuracy

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.compare.seeds import is_same_but_seed, there
+from tfm_core.inspect.differences import is_same_but_seed, runs_by_seed
 from tfm_core.runs.run import Run
 
 Begins = Literal["beginning", "best", "last"]
@@ -122,7 +122,7 @@ def runs_of(study: Study, runs: Iterable[Run]) -> StudyRuns:
     by_arm: dict[str, dict[int, Run]] = {}
     stopped: dict[str, Run] = {}
     for name, wanted in study.experiments.items():
-        by_arm[name] = found = there(wanted, known)
+        by_arm[name] = found = runs_by_seed(wanted, known)
         same = [run for run in known if is_same_but_seed(run.experiment, wanted)]
         rest = [run for run in same if run.experiment.seed not in found and run.meta.parent is None]
         if rest:

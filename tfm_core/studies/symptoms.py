@@ -21,7 +21,7 @@ from tfm_core.choices.config.training import default_weight_decay
 from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.attention.heads import dead_modules
-from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.differences import change_text
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves, GradientNorms
 from tfm_core.runs.outcome import (
@@ -345,7 +345,7 @@ def _cure(
     """Return a cure; None if its settings are invalid or change nothing."""
     step = 0 if begins == "beginning" else kept[begins] or 0
     try:
-        what = change(experiment, changed(experiment, changes))
+        what = change_text(experiment, changed(experiment, changes))
         if step and begins == "last":  # its own steps may be over: as many again
             changes |= {"training.steps": step + experiment.trained.steps}
             changed(experiment, changes)

@@ -27,7 +27,7 @@ from pages.components.stage import kind_number, pack
 from pages.i18n import N_, _
 from tfm_core.choices.config import family_label
 from tfm_core.choices.config.base import Config
-from tfm_core.inspect.progress import stage as stages
+from tfm_core.inspect import stage as stages
 from tfm_core.made_with import versions
 from tfm_core.plots.examples import picture_url
 from tfm_core.runs.run import Run
@@ -159,7 +159,7 @@ def _views(run: Run, most: int) -> tuple[list[tuple[dict[str, Any], bytes]], int
 
     Each has what names it, and its packed snapshots. most: weights of all together.
     """
-    begun = stages.read(run)
+    begun = stages.read_stage(run)
     size = 0 if begun.weights is None else begun.weights.size
     n_kinds = max(1, len(begun.kinds))
     n_shown = max(1, min(begun.n_attended, most // (n_kinds * max(1, min(size, _A_VIEW)))))
@@ -172,7 +172,7 @@ def _views(run: Run, most: int) -> tuple[list[tuple[dict[str, Any], bytes]], int
         for example in range(n_shown):
             shown = begun
             if (kind, example) != (begun.kind, begun.example):
-                shown = stages.read(run, kind, example)
+                shown = stages.read_stage(run, kind, example)
             if size and (shown.kind, example) == (begun.kind, first):
                 chosen = len(views)
             name = f"{shown.kind} {shown.example}"

@@ -15,7 +15,7 @@ from pages.i18n import _
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.nearest import Suggestion, is_of_words, nearest_sentence
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.text.embeddings import CLASSES, class_of
+from tfm_core.inspect.text.embeddings import CLASSES, word_class
 
 MAX_CHIPS = 120
 
@@ -74,7 +74,7 @@ def by_class(task: TextTask) -> dict[str, list[str]]:
         return {}
     groups: dict[str, list[str]] = {}
     for token in tokens:
-        groups.setdefault(class_of(task.name, token), []).append(token)
+        groups.setdefault(word_class(task.name, token), []).append(token)
     ordered = {_(name): groups[name] for name in CLASSES if name in groups}
     return {"": tokens} if len(ordered) == 1 else ordered
 

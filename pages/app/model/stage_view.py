@@ -14,10 +14,10 @@ from pages.components import stage as component
 from pages.i18n import _, language
 from tfm_core import byte_cache
 from tfm_core.choices.config.text_tasks import OwnTextTaskFacts, TextTaskFacts
-from tfm_core.inspect.progress import moments
-from tfm_core.inspect.progress import stage as stages
-from tfm_core.inspect.progress.stage import Stage
-from tfm_core.inspect.progress.validation import better_validation
+from tfm_core.inspect import moments
+from tfm_core.inspect import stage as stages
+from tfm_core.inspect.moments import better_validation
+from tfm_core.inspect.stage import Stage
 from tfm_core.plots.training.curves import WINDOW, curve_lines
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
@@ -99,14 +99,12 @@ def _packed(
     name: str,
     spoken: str,
 ) -> tuple[Stage, bytes]:
-    stage_data = stages.read(Run(folder), kind, example)
+    stage_data = stages.read_stage(Run(folder), kind, example)
     return stage_data, component.pack(stage_data, name)
 
 
 @byte_cache.cached
-def _moments(
-    folder: Path, mark: int, steps: tuple[int, ...], state: str
-) -> tuple[moments.Moment, ...]:
+def _moments(folder: Path, mark: int, steps: tuple[int, ...], state: str) -> dict[int, str]:
     """Return what happened so far, read again with each snapshot and at the end."""
     return moments.moments(Run(folder), steps)
 
@@ -118,7 +116,7 @@ def moving(run: Run, steps: tuple[int, ...], *, name: str) -> dict[str, Any]:
     better = better_validation(experiment, curves, WINDOW)
     training = experiment.training
     is_patient = training is not None and training.keeps_best
-    happened = _moments(run.folder, _mark(run), steps, status.state) if steps else ()
+    happened = _moments(run.folder, _mark(run), steps, status.state) if steps else {}
     return component.told(
         curve_lines(curves, scores_sequences=scores_sequences, is_patient=is_patient),
         scores_sequences=scores_sequences,
@@ -137,7 +135,7 @@ def moving(run: Run, steps: tuple[int, ...], *, name: str) -> dict[str, Any]:
         live=status.is_active,
         paused=status.state == "paused",
         ended=run_words.ended(run),
-        moments=[(moment.step, _(moment.sentence)) for moment in happened],
+        moments=[(step, _(sentence)) for step, sentence in happened.items()],
     )
 
 

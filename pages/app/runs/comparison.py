@@ -16,8 +16,8 @@ from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.run_actions import Start
 from pages.i18n import _, ngettext
-from tfm_core.inspect.compare import seeds
-from tfm_core.inspect.compare.seeds import MAX, MIN
+from tfm_core.inspect import differences
+from tfm_core.inspect.differences import MAX_SEEDS, MIN_SEEDS
 from tfm_core.runs.labels import MAX_GROUP
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import check_memory
@@ -117,7 +117,10 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
 
 
 def n_seeds() -> int:
-    return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
+    return min(
+        max(int(st.session_state.get(SEEDS) or differences.USUAL_SEEDS), differences.MIN_SEEDS),
+        differences.MAX_SEEDS,
+    )
 
 
 def train_seeds(
@@ -148,7 +151,7 @@ def _queued_seeds(starts: Sequence[Start]) -> list[str]:
     """Queue the missing seeds of each start; return all. Raises ValueError and OSError if none."""
     listed = visitors.listed()
     n = n_seeds()
-    plans = seeds.plans([start.experiment for start in starts], listed, n)
+    plans = differences.seed_plans([start.experiment for start in starts], listed, n)
     there = [run for runs, _missing in plans for run in runs.values()]
     missing = [
         replace(start, experiment=experiment)
@@ -233,8 +236,8 @@ def seed_button(
 
             st.number_input(
                 _("Seeds"),
-                MIN,
-                MAX,
+                MIN_SEEDS,
+                MAX_SEEDS,
                 value=n,
                 key=number,
                 help=_("Including existing runs."),

@@ -210,10 +210,10 @@ def step_time(racer: str, length: int, number: int) -> Future[float]:
     """
 
     def work() -> float:
-        from tfm_core.inspect.attention.rnn_attention import models
+        from tfm_core.inspect.attention.alignment import rnn_models
         from tfm_core.inspect.speed.measure import step_time as measure
 
-        return measure(models()[racer], length)
+        return measure(rnn_models()[racer], length)
 
     return MEASUREMENTS.ask(f"step {racer} {length} {number}", work).future
 

@@ -23,7 +23,7 @@ from pages.i18n import N_, _
 from tfm_core.choices.config import FAMILIES, ForeignModelConfig
 from tfm_core.choices.config.experiment import possible
 from tfm_core.facts.storage import HALF, attention_numbers
-from tfm_core.inspect.compare.names import change
+from tfm_core.inspect.differences import change_text
 from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.plots.training.curves import smooth
@@ -324,7 +324,7 @@ def unique_names(runs: Sequence[Run]) -> dict[str, str]:
         called = name(run)
         if not run.meta.recorded and run.problem is None:
             first = oldest.setdefault(called, run).experiment
-            what = change(first, run.experiment.replace(seed=first.seed))
+            what = change_text(first, run.experiment.replace(seed=first.seed))
             called = _(
                 "{name} · seed {seed}",
                 name=f"{called} · {_(what)}" if what else called,

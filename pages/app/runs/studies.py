@@ -17,8 +17,8 @@ from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.variants.positions import Style
-from tfm_core.inspect.compare.curves import METRICS, track
-from tfm_core.inspect.compare.spread import band
+from tfm_core.inspect.conclusions import curve_band
+from tfm_core.inspect.curves import METRICS, track
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
@@ -151,7 +151,7 @@ def mean_band(
     name: str, slot: int, curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], n_runs: int
 ) -> list[RunLine]:
     """Return the mean of the curves of seeds with its band, where they have steps in common."""
-    found = band(curves)
+    found = curve_band(curves)
     if not len(found.steps):
         return []
     words = comparison.mean_label(name, found.n_curves, n_runs)

@@ -36,8 +36,7 @@ from tfm_core.facts.architectures import (
     resized,
     sizes_of,
 )
-from tfm_core.inspect.notebook.model import YourModel, your_model
-from tfm_core.inspect.notebook.sizes import MAX_CHARACTERS
+from tfm_core.inspect.notebook import MAX_CHARACTERS, YourModel, your_model
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 

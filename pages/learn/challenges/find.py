@@ -21,7 +21,7 @@ from pages.components.heads import GridStyle, head_grid
 from pages.i18n import N_, _
 from pages.learn.challenges.challenge import ICONS, Challenge
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.map_view import map_view
+from tfm_core.inspect.attention.maps import map_view
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.studies.bugs import (

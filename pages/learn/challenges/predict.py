@@ -18,8 +18,8 @@ from pages.components.live_figure import live_figure
 from pages.i18n import _
 from pages.learn.challenges.challenge import ICONS, Challenge
 from tfm_core.choices.config import FAMILIES
-from tfm_core.inspect.compare.curves import caveats
-from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.curves import caveats
+from tfm_core.inspect.differences import differences
 from tfm_core.runs.run import Run
 from tfm_core.studies.comparing import Result, result_of, usual
 from tfm_core.studies.experiments import BY_THEME, THEMES, Demonstration, conclude

@@ -14,17 +14,10 @@ from pages.app.article import Made, keep
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
-from tfm_core.inspect.tensors import axes, operations, sight
-from tfm_core.inspect.tensors.axes import Index
-from tfm_core.inspect.tensors.errors import MISTAKES
+from tfm_core.inspect.tensors import operations, shapes, sight
 from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation, Values
-from tfm_core.inspect.tensors.sight import (
-    PREPARED,
-    Dtype,
-    InputSpec,
-    OperationResult,
-    TensorView,
-)
+from tfm_core.inspect.tensors.shapes import MISTAKES, Index
+from tfm_core.inspect.tensors.sight import PREPARED, Dtype, InputSpec, OperationResult, TensorView
 from tfm_core.plots.chart import chart
 from tfm_core.plots.model import tensor_ops as plots
 from tfm_core.plots.model.tensor_ops import Colours
@@ -87,7 +80,7 @@ def operation(made: Made) -> None:
     try:
         with given:
             source, values, second = _inputs(chosen)
-        result = sight.sight(chosen.name, source, values, second)
+        result = sight.run_operation(chosen.name, source, values, second)
     except ValueError as error:
         with given:
             show.problem(error)
@@ -127,7 +120,7 @@ def _inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...]
         for column, part in zip(st.columns(len(pair)), pair, strict=True):
             with column:
                 parameters[part.name] = _typed(chosen, part.name)
-    return source, operations.read(chosen, parameters), second
+    return source, operations.parse_arguments(chosen, parameters), second
 
 
 def _typed(chosen: TensorOperation, name: str, numbers: str = "") -> str:
@@ -264,9 +257,9 @@ def _result(outcome: OperationResult, after: TensorView) -> None:
 
 def _loops(outcome: OperationResult, after: TensorView) -> None:
     equation = outcome.values["equation"]
-    summed = axes.summed_letters(equation)
+    summed = shapes.summed_letters(equation)
     inputs = [tensor.values for tensor in outcome.before]
-    difference = abs(axes.by_loops(equation, inputs) - after.values).max(initial=0)
+    difference = abs(shapes.by_loops(equation, inputs) - after.values).max(initial=0)
     names = ", ".join(f"**{letter}**" for letter in summed)
     st.markdown(
         _("Summed over: {letters}, absent from the output.", letters=names)
@@ -276,7 +269,7 @@ def _loops(outcome: OperationResult, after: TensorView) -> None:
     st.markdown(
         _("Plain loops give the same: the largest difference is **{d:.2g}**.", d=float(difference))
     )
-    st.code(axes.loops_code(equation, inputs), language="python")
+    st.code(shapes.loops_code(equation, inputs), language="python")
 
 
 def _memory(outcome: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:

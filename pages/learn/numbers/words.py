@@ -25,11 +25,18 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.data.own import tokens as byte_pairs
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.facts.storage import MAX_EMBEDDED
-from tfm_core.inspect.compare.conclusions import classes_apart
-from tfm_core.inspect.positions.tables import cosines
-from tfm_core.inspect.text import beside_pictures, bpe, embeddings, questions, tokenise
+from tfm_core.inspect.attention.pictures import reads_patches
+from tfm_core.inspect.conclusions import class_similarity
+from tfm_core.inspect.position_tables import cosines
+from tfm_core.inspect.text import embeddings, tokenise
 from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
-from tfm_core.inspect.text.tokenise import PaddedBatch, Token
+from tfm_core.inspect.text.tokenise import (
+    PaddedBatch,
+    Token,
+    about_compound,
+    about_padding,
+    compound_of,
+)
 from tfm_core.plots import tokens as plots
 from tfm_core.plots.chart import Look, chart
 from tfm_core.plots.films import projected
@@ -44,7 +51,7 @@ NEEDS = Needs(
     lambda experiment: experiment.task.has_source,
     first="recorded-korean",
     presets=(PRESET,),
-    is_ready=lambda run: embeddings.can_show(run) is None,
+    is_ready=lambda run: embeddings.why_no_embeddings(run) is None,
 )
 _MAX = 1500  # characters
 _SYMBOLS = ("square", "diamond", "triangle-up")
@@ -110,7 +117,7 @@ def patches(_made: Made) -> None:
     """Put a model that reads words beside one that reads pictures."""
     language, words = _side("translate", is_words=True)
     vision, pixels = _side("vit-digits", is_words=False)
-    rows = beside_pictures.aspects(language, vision)
+    rows = embeddings.compare_inputs(language, vision)
     show.facts([[_(text) for text in row] for row in rows], ["", words, pixels])
     for page, query, label in (
         ("try", {"view": "patches"}, _("What CLS and patches learn")),
@@ -121,7 +128,7 @@ def patches(_made: Made) -> None:
 
 def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
     """Return the current run's experiment and name if it fits, else a preset's."""
-    fits = beside_pictures.reads_words if is_words else beside_pictures.reads_pixels
+    fits = embeddings.reads_words if is_words else reads_patches
     run = shown_run.current_run()
     if run is not None and fits(run.experiment):
         return run.experiment, escape(run.meta.name)
@@ -155,9 +162,9 @@ def tokens(made: Made) -> None:
         _chips(cut(text), tokenise.FIRST_BYTE + 256)
     else:
         cut = _whole(text, source, by_words=way == "word")
-    if word := questions.compound_of(text):
+    if word := compound_of(text):
         cuts = cut(word)
-        asked = questions.about_compound(escape(word), cuts)
+        asked = about_compound(escape(word), cuts)
         keep(made, f"{word} {[token.id for token in cuts]}", compound=asked)
     show.code(CODE[way])
 
@@ -178,13 +185,13 @@ def _pairs(text: str, source: str) -> Cut:
         )
     else:
         st.info(_("No pair occurs twice: nothing to merge."))
-    _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
+    _chips(tokenise.bpe_tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
     if most:
         _merges(learned, k)
         left, right = st.columns([3, 2])
         with left:
             show.figure(
-                _sizes(bpe.lengths(learned, words), k, _others(text, source)),
+                _sizes(tokenise.text_lengths(learned, words), k, _others(text, source)),
                 _("Each merge adds a token and shortens the text."),
                 key="words-sizes",
             )
@@ -192,10 +199,10 @@ def _pairs(text: str, source: str) -> Cut:
             table = _merge_table(learned, k)
             st.dataframe(table, hide_index=True, height=320, key=f"words-merge-table-{most}")
             st.caption(_("Merges in order, with the pair's count."))
-    return lambda word: bpe.tokens(learned, [word], k)
+    return lambda word: tokenise.bpe_tokens(learned, [word], k)
 
 
-def _merges(learned: bpe.Bpe, k: int) -> None:
+def _merges(learned: tokenise.Bpe, k: int) -> None:
     first, second, count = learned.merges[k - 1] if k else learned.merges[0]
     values = {
         "left": _code(first),
@@ -264,7 +271,7 @@ def _sizes(curve: pd.DataFrame, k: int, others: dict[str, tuple[int, int]]) -> g
     looks: list[Look] = [{"colour": VERMILION, "size": 13}]
     looks += [{"colour": GREY, "size": 11, "symbol": symbol} for symbol in _SYMBOLS]
     marks = chart(
-        bpe.SIZES.table(points), "points", x="size", y="length", colour="name", looks=looks
+        tokenise.SIZES.table(points), "points", x="size", y="length", colour="name", looks=looks
     )
     return figure.add_traces(marks.data)
 
@@ -279,13 +286,14 @@ def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
     }
 
 
-def _merge_table(learned: bpe.Bpe, k: int) -> pd.DataFrame:
+def _merge_table(learned: tokenise.Bpe, k: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             _("done"): ["✓" if number < k else "" for number in range(len(learned.merges))],
             _("merge"): range(1, len(learned.merges) + 1),
             _("pair"): [
-                f"{bpe.shown(left)} + {bpe.shown(right)}" for left, right, _count in learned.merges
+                f"{tokenise.shown_token(left)} + {tokenise.shown_token(right)}"
+                for left, right, _count in learned.merges
             ],
             _("count"): [count for _left, _right, count in learned.merges],
         }
@@ -300,12 +308,12 @@ def utf8(made: Made) -> None:
 
 
 def _code(token: str) -> str:
-    return f"`{bpe.shown(token).replace('`', 'ˋ')}`"
+    return f"`{tokenise.shown_token(token).replace('`', 'ˋ')}`"
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
-def _learned(source: str) -> bpe.Bpe:
-    return bpe.learn(tokenise.words_of(source))
+def _learned(source: str) -> tokenise.Bpe:
+    return tokenise.learn_merges(tokenise.words_of(source))
 
 
 def batch(made: Made) -> None:
@@ -335,7 +343,7 @@ def batch(made: Made) -> None:
     )
     _what_happened(padded)
     if not any(padded.cut):
-        keep(made, padded.mask.sum(1), padding=questions.about_padding(padded))
+        keep(made, padded.mask.sum(1), padding=about_padding(padded))
     _vocabulary(padded)
     show.code(tokenise.batch)
 
@@ -418,18 +426,18 @@ def lookup(made: Made) -> None:
 def _table() -> EmbeddingTable | None:
     """Return the chosen embedding table, or offer to train a run that has one."""
     run = shown_run.run_to_show(NEEDS)
-    why = _("No run with words yet.") if run is None else _(embeddings.can_show(run))
+    why = _("No run with words yet.") if run is None else _(embeddings.why_no_embeddings(run))
     if run is None or why:
         words = _("Train one, or open a recorded one.")
         shown_run.preset_buttons(f"{why} {words}", [PRESET], key="words-train", others=_recorded)
         return None
-    names = embeddings.names_of(run)
+    names = embeddings.table_names(run)
     name = names[0] if names else ""
     if len(names) > 1:
         own = view.choice(N_("Table"), {name: _TABLES[name] for name in names})
         name = view.ask(ChosenTable, SCOPE, table=own).table
     with st.spinner(_("Reading the table …")):
-        table = embeddings.table_of(run, name)
+        table = embeddings.embedding_table(run, name)
     st.caption(
         _(
             "{run}, step {step}: {rows} words × {width} numbers.",
@@ -453,7 +461,7 @@ def likeness(made: Made) -> None:
         embeddings.class_likeness(table.values[at], table.classes, len(SPECIALS)) for at in (0, -1)
     )
     after_training = _("After training (step {n})", n=f"{table.steps[-1]:,}")
-    words = classes_apart(before, after, table.steps[-1])
+    words = class_similarity(before, after, table.steps[-1])
     if words is not None:
         st.markdown(_(words))
     for column, at, title in zip(
@@ -488,7 +496,7 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
 
 def _recorded() -> None:
     for other in visitors.at_hand():
-        if embeddings.can_show(other) is None and other.meta.preset == PRESET:
+        if embeddings.why_no_embeddings(other) is None and other.meta.preset == PRESET:
             st.button(
                 _("Open “{name}”", name=escape(other.meta.name)),
                 icon=":material/visibility:",

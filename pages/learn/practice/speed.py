@@ -32,7 +32,7 @@ from tfm_core.inspect.syntax import source_of
 from tfm_core.plots.training import comparison as plots
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.speed.runner import BenchmarkProcess
+    from tfm_core.inspect.speed.measure import BenchmarkProcess
 
 SCOPE = "speed"
 TICK = 0.7  # seconds between refreshes
@@ -120,10 +120,10 @@ def _progress() -> None:
 
 
 def _begin(request: BenchmarkRequest) -> None:
-    from tfm_core.inspect.speed.runner import begin  # which imports torch
+    from tfm_core.inspect.speed.measure import start_measurement
 
     try:
-        measurement = begin(request.name, request.experiment, request.device)
+        measurement = start_measurement(request.name, request.experiment, request.device)
     except ValueError as error:
         st.progress(0.0, text=_("Waiting"))
         st.caption(_(error))

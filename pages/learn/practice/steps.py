@@ -16,11 +16,11 @@ from pages.app.runs import comparison, runs_access, studies
 from pages.i18n import _, paragraph
 from tfm_core import byte_cache
 from tfm_core.choices.config import to_json
+from tfm_core.inspect import conclusions
+from tfm_core.inspect.answers import Answers
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.compare import conclusions
-from tfm_core.inspect.errors import scores
-from tfm_core.inspect.errors.answers import Answers
-from tfm_core.inspect.errors.groups import GROUPINGS
+from tfm_core.inspect.errors import GROUPINGS, validation_picture, worst_answers
+from tfm_core.inspect.errors import confusion as confusion_table
 from tfm_core.plots.examples import balance, by_group, confusion, picture_url
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.curves import learning_curve
@@ -317,7 +317,7 @@ def errors(_made: Made) -> None:
     if picked is None:
         return
     evaluated = _evaluated(picked[1], "validation")
-    counts, _wrong = scores.confusion(evaluated)
+    counts, _wrong = confusion_table(evaluated)
     by_class = GROUPINGS["class"].groups(evaluated, picked[1].experiment)
     left, right = st.columns(2)
     with left:
@@ -342,7 +342,7 @@ def errors(_made: Made) -> None:
             )
     if question.is_guessed("weakest", of=of):
         _mark_done("errors")
-    worst = scores.worst_answers(evaluated, "sure")
+    worst = worst_answers(evaluated, "sure")
     st.markdown(
         _(
             "**{n}** of {all} wrong, most confident first:",
@@ -358,7 +358,7 @@ def errors(_made: Made) -> None:
 
 
 def _card(run: Run, answers: Answers, place: int) -> None:
-    picture = scores.picture_of(run, place)
+    picture = validation_picture(run, place)
     assert picture is not None
     truth, predicted = (
         answers.names[numbers[place]] for numbers in (answers.truth, answers.predicted)
@@ -491,7 +491,7 @@ def test(_made: Made) -> None:
     show.figure(figure, _("Mark: measured; line: 95% confidence."), key="practice-promise")
     st.markdown(_verdict(_(STUDY.arm(picked[0]).label), promised, tested))
     _luck(tested)
-    show.code(conclusions.best_of)
+    show.code(conclusions.expected_best)
 
 
 def _verdict(name: str, promised: Answers, tested: Answers) -> str:
@@ -519,7 +519,7 @@ def _luck(tested: Answers) -> None:
         _("Report the best of this many equal models"), _TRIES, 20, key="practice-tries"
     )
     n = len(tested.truth)
-    expected = conclusions.best_of(tries, tested.accuracy, n)
+    expected = conclusions.expected_best(tries, tested.accuracy, n)
     st.markdown(
         _(
             "You would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",

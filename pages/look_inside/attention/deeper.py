@@ -31,10 +31,16 @@ from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.data.own.sets import set_of
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention import heads as head_table
-from tfm_core.inspect.attention.cell import AttentionCell, cell, seen, traced
 from tfm_core.inspect.attention.example import Example, example_of, nearest, same_example
-from tfm_core.inspect.attention.head_roles import ROLES
-from tfm_core.inspect.attention.map_view import check_same_tokens, compare
+from tfm_core.inspect.attention.heads import ROLES
+from tfm_core.inspect.attention.maps import (
+    AttentionCell,
+    attention_cell,
+    check_same_tokens,
+    compare_maps,
+    recorded_trace,
+    trace_attention,
+)
 from tfm_core.plots.heads.attention import difference_map, head_map, score_lines
 from tfm_core.probe.labels import KINDS, axes, modules_by_kind, rows
 from tfm_core.runs.run import Run
@@ -59,7 +65,7 @@ def faded(shown: Shown) -> list[bool]:
     if not name or not least or shown.chosen.deeper != "heads":
         return []
     try:
-        figures = head_table.shown(head_table.of_step(shown.run, shown.step))
+        figures = head_table.displayed(head_table.table_of_step(shown.run, shown.step))
     except ValueError:
         return []
     of_kind = figures[figures["kind"] == shown.chosen.kind]
@@ -74,7 +80,7 @@ def heads(shown: Shown) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    frame = head_table.shown(measured)
+    frame = head_table.displayed(measured)
     of_kind = frame[frame["kind"] == kind]
     names = [name for name in ("evenness", *ROLES) if name in of_kind]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -140,7 +146,7 @@ def _measured(run: Run, step: int) -> tuple[pd.DataFrame, str]:
             "attention/heads-validation", n=f"{n:,}", all=f"{n_all:,}", step=f"{last:,}"
         )
         return found, words
-    found = head_table.of_step(run, step)
+    found = head_table.table_of_step(run, step)
     n = found["n_examples"].iloc[0]
     return found, paragraph("attention/heads-examples", n=n, step=f"{step:,}")
 
@@ -356,7 +362,7 @@ def _side_by_side(shown: Shown, other: Run, versus: Versus, their_module: str) -
         weights=theirs.attention[their_module][versus.head],
         may_attend=theirs.masks[their_module],
     )
-    moved, agreeing = compare(left.weights, right.weights, left.allowed | right.allowed)
+    moved, agreeing = compare_maps(left.weights, right.weights, left.allowed | right.allowed)
     left, right = left.part(chosen.tokens), right.part(chosen.tokens)
     whose = "" if other.id == run.id else f": {escape(other.meta.name)}"
     top = None if chosen.kind in OF_PICTURES else 1.0
@@ -434,10 +440,10 @@ def arithmetic(shown: Shown) -> None:
     try:
         example, module = shown.example, shown.module
         if shown.experiment.task.has_model:
-            trace = traced(shown.run, example.item, module, example.picture)
+            trace = trace_attention(shown.run, example.item, module, example.picture)
         else:
-            trace = seen(shown.run, shown.number or 0, module)
-        found = cell(shown.experiment, trace, shown.chosen.head, *place)
+            trace = recorded_trace(shown.run, shown.number or 0, module)
+        found = attention_cell(shown.experiment, trace, shown.chosen.head, *place)
     except ValueError as error:
         show.problem(error)
         return

@@ -35,7 +35,7 @@ from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.attention.heads import Row
-from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.inspect.attention.maps import MapView, first_heads, map_view
 from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import MANY_KEYS, outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE, VERMILION
@@ -168,7 +168,7 @@ def ask(run: Run) -> Chosen:
     kinds, n_heads = kinds_of(run.experiment), run.experiment.model.n_heads
     linked = [view.fields(Chosen, SCOPE)[name].parameter for name in ("layer", "head")]
     is_linked = any(view_link.new_value(parameter) is not None for parameter in linked)
-    best = {} if is_linked else heads.first_heads(run)
+    best = {} if is_linked else first_heads(run)
     first = next(iter(of_kinds))
     kind = view.held(Choice("", names=(first,), first=first, always_in_url=True))
     if len(of_kinds) > 1:
@@ -293,10 +293,10 @@ class Shown:
     def labels(self) -> list[Row]:
         """Return what each head does, a row a head."""
         if self.number is None:
-            rows = heads.of_example(self.experiment, self.example)
+            rows = heads.rows_of_example(self.experiment, self.example)
         else:
             rows = heads.rows_of_step(self.run, self.example.step)
-        return heads.of_kind(self.experiment, rows, self.chosen.kind)
+        return heads.rows_of_kind(self.experiment, rows, self.chosen.kind)
 
 
 class Film(NamedTuple):
@@ -326,7 +326,7 @@ def film_of(run: Run, probe: Probe, kind: str, number: int, step: int) -> Film |
     if step not in [example.step for example in examples]:
         return None
     labels = [
-        heads.of_kind(experiment, heads.rows_of_step(run, example.step), kind)
+        heads.rows_of_kind(experiment, heads.rows_of_step(run, example.step), kind)
         for example in examples
     ]
     frames = [

@@ -26,6 +26,7 @@ from tfm_core.choices.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.choices.config.image_tasks import ImageTaskFacts
 from tfm_core.data import own_picture
 from tfm_core.data.tasks import text_task
+from tfm_core.inspect.answers import ValidationAnswer, answer_one, has_right_answers, wrong_first
 from tfm_core.inspect.attention.example import (
     Example,
     look_at_picture,
@@ -33,13 +34,7 @@ from tfm_core.inspect.attention.example import (
     read_picture,
 )
 from tfm_core.inspect.attention.pictures import answers_by_step, right_since
-from tfm_core.inspect.errors.answers import (
-    ValidationAnswer,
-    has_right_answers,
-    read_one,
-    wrong_first,
-)
-from tfm_core.inspect.text import caption_look
+from tfm_core.inspect.text import captions
 from tfm_core.probe.items import is_language
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -165,7 +160,7 @@ def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
         on_change=lambda: _take(run, f"test-{st.session_state[key]}"),
     )
     show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
-    example = caption_look.look_at_unseen(run, int(number) - 1).example
+    example = captions.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:
         st.image(example.picture[0], width=160, caption=_("The picture that is described"))
     return example
@@ -332,7 +327,7 @@ def mistake(run: Run, given: Own, kind: str) -> Example | None:
     wanted = int(given.of("validation") or readings[0].index + 1) - 1
     if wanted not in by_index:  # a link may name any of them
         try:
-            by_index = {wanted: read_one(run, wanted), **by_index}
+            by_index = {wanted: answer_one(run, wanted), **by_index}
         except ValueError as error:
             show.problem(error)
             wanted = readings[0].index
@@ -355,7 +350,7 @@ def _mistaken(run: Run, reading: ValidationAnswer, kind: str) -> Example:
     if reading.picture is None:
         return look_at_text(run, reading.item["src_text"], kinds=(kind,))
     if "tgt" in reading.item:
-        return caption_look.look_at_picture(run, reading.picture, reading.item).example
+        return captions.look_at_picture(run, reading.picture, reading.item).example
     example = look_at_picture(run, reading.picture)
     return dataclasses.replace(example, item=reading.item)
 

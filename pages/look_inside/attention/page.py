@@ -30,8 +30,8 @@ from tfm_core.choices.config import Experiment, OpenedConfig, built
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.inspect.attention.pictures import EXPLANATIONS, explained, rollout
-from tfm_core.inspect.positions.tables import geometry, tiles_of
+from tfm_core.inspect.attention.pictures import EXPLANATIONS, explain_picture, rollout
+from tfm_core.inspect.position_tables import geometry, tiles_of
 from tfm_core.plots import export
 from tfm_core.plots.heads.attention import (
     MANY_KEYS,
@@ -284,7 +284,7 @@ def _title(shown: Shown) -> None:
         labels = dict(zip(shown.film.animation.steps, shown.film.labels, strict=True))
     trees: dict[int, Tree] = {}
     for step, rows in labels.items():
-        what = f": {_(heads.in_full(rows[number]))}" if rows else ""
+        what = f": {_(heads.full_label(rows[number]))}" if rows else ""
         trees[step] = ["h2", "", title, ["span", "what", what]]
     moving(trees, shown.example.step, animation=shown.film_name, key="attention-title")
 
@@ -369,7 +369,7 @@ def _explanations(shown: Shown) -> None:
         help=_("Only relevance depends on the class."),
     )
     try:
-        step, label, probabilities, values = explained(run, picture, target)
+        step, label, probabilities, values = explain_picture(run, picture, target)
     except ValueError as error:
         show.problem(error)
         return
@@ -533,7 +533,7 @@ def _cells(shown: Shown, places: Sequence[tuple[int, ...]]) -> pd.DataFrame:
 
 
 def _figures(shown: Shown) -> bytes:
-    return export.csv(heads.shown(heads.of_step(shown.run, shown.step)))
+    return export.csv(heads.displayed(heads.table_of_step(shown.run, shown.step)))
 
 
 FILES: Mapping[str, Callable[[Shown], bytes]] = {

@@ -30,8 +30,8 @@ from pages.look_inside.knockouts.closer import (
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.knockouts import causes as core
 from tfm_core.inspect.knockouts.causes import Causes, Pair, can_change
+from tfm_core.inspect.knockouts.engine import patches_of
 from tfm_core.inspect.knockouts.parts import STACKS, part_of, short_name
-from tfm_core.inspect.knockouts.patching import patches_of
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import short

@@ -19,13 +19,11 @@ from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.inspect.attention.maps import MapView, map_view
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.knockouts import example as patterns
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.causes import can_change
-from tfm_core.inspect.knockouts.example import PATTERNS, Floats, example_without
-from tfm_core.inspect.knockouts.measure import Replacement
+from tfm_core.inspect.knockouts.measure import PATTERNS, Replacement, example_without
 from tfm_core.inspect.knockouts.parts import (
     STACKS,
     SUBLAYERS,
@@ -39,6 +37,7 @@ from tfm_core.inspect.knockouts.parts import (
 )
 from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import head_map
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 
 SCOPE = "knockouts"
@@ -283,7 +282,7 @@ def pruning(asked: Knocked) -> None:
     place = st.empty()
     order = measured(asked, place).sort_values("rise", kind="stable")["part"].tolist()
     words = partial(_, N_("Measurement {done} of {all} …"))
-    curves = _last(measure.pruned(asked.run, order, asked.how, asked.n), place, total, words)
+    curves = _last(measure.prune(asked.run, order, asked.how, asked.n), place, total, words)
     spare, *by_chance = measure.heads_to_spare(curves)
     said = paragraph(
         "knockouts/heads-to-spare",
@@ -311,7 +310,7 @@ def pattern(asked: Knocked) -> None:
     example = example_without(run, asked.example, (), asked.how, asked.n)
     kind = kind_of_attention(run.experiment, head)
     shown = map_view(run.experiment, example, kind=kind, layer=head.layer, head=head.head, say=_)
-    rows = patterns.pattern_of(chosen.pattern, shown.weights, shown.allowed)
+    rows = measure.pattern_of(chosen.pattern, shown.weights, shown.allowed)
     left, right = st.columns(2, gap="medium")
     with left:
         if max(rows.shape) <= MAX_EDITED:
@@ -319,7 +318,7 @@ def pattern(asked: Knocked) -> None:
             rows = _edited(rows, shown, key)
         else:
             st.caption(_("Cells can be edited up to {n} tokens.", n=MAX_EDITED))
-        _answers(patterns.redrawn(run, asked.example, head, rows))
+        _answers(measure.answers_with_pattern(run, asked.example, head, rows))
     with right:
         show.figure(
             head_map(replace(shown, weights=rows)),
@@ -331,7 +330,7 @@ def pattern(asked: Knocked) -> None:
 def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
     """Let the visitor change cells; return the rows, which sum to 1."""
     columns = [str(n) for n in range(len(shown.key))]
-    frame = pd.DataFrame(patterns.cells_of(begun, shown.allowed), columns=columns)
+    frame = pd.DataFrame(measure.cells_of(begun, shown.allowed), columns=columns)
     frame.insert(0, "query", list(shown.query))
     number = st.column_config.NumberColumn
     title = st.column_config.TextColumn(
@@ -350,7 +349,7 @@ def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
     )
     st.caption(paragraph("knockouts/pattern"))
     numbers = edited[columns].to_numpy(dtype=float, na_value=np.nan)
-    return patterns.edited(begun, numbers, shown.allowed, shown.query, shown.key)
+    return measure.edited_pattern(begun, numbers, shown.allowed, shown.query, shown.key)
 
 
 def _answers(found: pd.DataFrame) -> None:

@@ -21,11 +21,15 @@ from pages.i18n import N_, _, ngettext, paragraph
 from pages.look_inside.knockouts import causes, closer
 from pages.look_inside.knockouts.closer import SCOPE, Knocked
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.attention.map_view import map_view
+from tfm_core.inspect.attention.maps import map_view
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
-from tfm_core.inspect.knockouts.measure import Replacement
+from tfm_core.inspect.knockouts.measure import (
+    Replacement,
+    attention_moved,
+    example_without,
+    most_moved,
+)
 from tfm_core.inspect.knockouts.parts import (
     EVEN,
     HAS_MEAN,
@@ -161,7 +165,9 @@ def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) 
 def _measuring(run: Run) -> tuple[Replacement, int, bool]:
     """Ask what replaces the output of a part, and on how many examples; and whether on all."""
     can_measure = measure.can_measure(run)
-    first, most = (measure.n_first(run), measure.n_most(run)) if can_measure else (0, 0)
+    first, most = (
+        (measure.default_examples(run), measure.max_examples(run)) if can_measure else (0, 0)
+    )
     able = {"zero": True, "mean": can_measure, "even": bool(heads_of(run.experiment))}
     names = {name: words for name, words in REPLACEMENTS.items() if able[name]}
     hidden = [*(["how"] if len(names) == 1 else []), *(["all"] if most <= first else [])]
@@ -253,7 +259,7 @@ def _scores(asked: Knocked) -> None:
         _chips(off)
         st.caption(paragraph("knockouts/one-example"))
         return
-    before, after = (measure.measured(run, parts, how, n) for parts in ((), off))
+    before, after = (measure.score_without(run, parts, how, n) for parts in ((), off))
     is_picture = before.exact is None and run.experiment.task.facts.answer != "text"
     shares = {
         _("Pictures right") if is_picture else _("Tokens right"): (before.accuracy, after.accuracy),
@@ -282,9 +288,9 @@ def _scores(asked: Knocked) -> None:
             loss=loss_words(before.loss),
         )
     )
-    both = measure.together(run, off, how, n)
+    both = measure.joint_effect(run, off, how, n)
     if both is not None:
-        st.caption(_(measure.in_words(*both)))
+        st.caption(_(measure.joint_effect_text(*both)))
 
 
 def _chips(off: Sequence[Part]) -> None:
@@ -374,7 +380,7 @@ def _attention(asked: Knocked) -> None:
     kind, layer, head = _map(asked, changed, len(next(iter(before.attention.values()))))
     experiment = asked.run.experiment
     module = modules_by_kind(experiment)[kind][layer]
-    share = show.percent(moved(before, after, module, head))
+    share = show.percent(attention_moved(before, after, module, head))
     words = _("{share} of the attention moved to other keys, on average.", share=share)
     for column, example, title, caption, name in zip(
         st.columns(2, gap="medium"),

@@ -11,8 +11,8 @@ from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
 from tests.probe.expected_masks import expected_mask  # noqa: E402
 from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES  # noqa: E402
-from tfm_core.inspect.attention.cell import cell, traced  # noqa: E402
 from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
+from tfm_core.inspect.attention.maps import attention_cell, trace_attention  # noqa: E402
 from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
 
 EXPERIMENTS = {
@@ -38,7 +38,7 @@ def run(request, tmp_path_factory):
 def trace_of(run, module=None):
     module = module or next(iter(modules_by_kind(run.experiment).values()))[0]
     is_image = run.experiment.task.kind == "image"
-    return traced(run, {} if is_image else ITEM, module, PICTURE if is_image else None)
+    return trace_attention(run, {} if is_image else ITEM, module, PICTURE if is_image else None)
 
 
 def every_cell(run):
@@ -54,7 +54,7 @@ def every_cell(run):
 
 def test_every_step_gives_its_tensor_and_rows_add_up(run):
     for trace, head, query, key in every_cell(run):
-        found = cell(run.experiment, trace, head, query, key)
+        found = attention_cell(run.experiment, trace, head, query, key)
         tensors = trace.tensors
         assert found.dimensions["product"].sum() == pytest.approx(found.dot, abs=1e-5)
         is_recurrent = run.experiment.model.family == "recurrent"
@@ -73,14 +73,14 @@ def test_every_step_gives_its_tensor_and_rows_add_up(run):
     trace = trace_of(run)
     n_keys = axes(run.experiment, trace.item, trace.module).shape[1]
     row = [
-        cell(run.experiment, trace, run.experiment.model.n_heads - 1, 1, key)
+        attention_cell(run.experiment, trace, run.experiment.model.n_heads - 1, 1, key)
         for key in range(n_keys)
     ]
     assert sum(found.share for found in row) == pytest.approx(1, abs=1e-4)
     assert sum(found.norm_share for found in row) == pytest.approx(1, abs=1e-5)
     total = np.sum([found.dimensions["contribution"] for found in row], axis=0)
     np.testing.assert_allclose(total, row[0].dimensions["output"], atol=1e-5)
-    found = cell(run.experiment, trace, 0, 1, 0)
+    found = attention_cell(run.experiment, trace, 0, 1, 0)
     position = run.experiment.model.position
     assert (found.bias != 0) == (position in {"alibi", "t5-bias"})
     assert position != "alibi" or found.bias < 0
@@ -94,14 +94,14 @@ def test_every_step_gives_its_tensor_and_rows_add_up(run):
 def test_a_forbidden_cell_gets_nothing_and_ones_own_sentence_can_be_traced(tmp_path):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     trace = trace_of(run, "decoder.layers.0.self_attention")
-    found = cell(run.experiment, trace, 0, 0, 2)
+    found = attention_cell(run.experiment, trace, 0, 0, 2)
     assert found.key_token == "2"
     assert not found.may_attend
     assert found.weight == found.share == found.norm_share == 0
     assert np.isfinite(found.score)
     example = look_at_text(run, "forty two")
     for module, weights in example.attention.items():
-        trace = traced(run, example.item, module)
+        trace = trace_attention(run, example.item, module)
         np.testing.assert_allclose(trace.tensors["weights"], weights, atol=1e-6)
 
     trace = trace_of(run, "decoder.layers.0.cross_attention")
@@ -111,4 +111,4 @@ def test_a_forbidden_cell_gets_nothing_and_ones_own_sentence_can_be_traced(tmp_p
         ((0, 0, -1), "There is no key 0: this map has 2"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            cell(run.experiment, trace, *at)
+            attention_cell(run.experiment, trace, *at)

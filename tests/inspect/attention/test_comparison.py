@@ -7,8 +7,8 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
 from tfm_core.inspect.attention.example import common_step, nearest, same_example
-from tfm_core.inspect.attention.map_view import MapView, check_same_tokens, compare
-from tfm_core.inspect.positions.tables import cosines, geometry, tiles, tiles_of
+from tfm_core.inspect.attention.maps import MapView, check_same_tokens, compare_maps
+from tfm_core.inspect.position_tables import cosines, geometry, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.snapshots import write_snapshot
 from tfm_core.runs.store import RECORDED, RunStore
@@ -18,20 +18,20 @@ from tfm_core.sentences import StudentError
 def test_what_moved_is_counted_and_maps_of_others_are_said():
     left = np.array([[1.0, 0.0], [0.0, 1.0]])
     right = np.array([[0.5, 0.5], [0.0, 1.0]])
-    assert compare(left, right)[0] == pytest.approx(0.25)
+    assert compare_maps(left, right)[0] == pytest.approx(0.25)
     left, right = np.eye(2), np.eye(2)
     right[0] = [0.25, 0]
-    assert compare(left, right)[0] == pytest.approx((0.75 + 0) / 2)
+    assert compare_maps(left, right)[0] == pytest.approx((0.75 + 0) / 2)
     allowed = np.array([[True, True], [False, False]])
     left, right = np.array([[1.0, 0], [0, 0]]), np.array([[0.0, 1], [0, 0]])
-    assert compare(left, right, allowed)[0] == pytest.approx(1)
-    assert compare(left, right, np.zeros((2, 2), bool))[0] == 0
+    assert compare_maps(left, right, allowed)[0] == pytest.approx(1)
+    assert compare_maps(left, right, np.zeros((2, 2), bool))[0] == 0
     with pytest.raises(ValueError, match="The maps are 2 by 2 and 3 by 3"):
-        compare(np.eye(2), np.eye(3))
+        compare_maps(np.eye(2), np.eye(3))
     check_same_tokens((["a"], ["b"]), (("a",), ("b",)))
-    with pytest.raises(ValueError, match="query tokens differ from number 2"):
+    with pytest.raises(ValueError, match="query tokens differ from token 2"):
         check_same_tokens((["a", "b"], []), (["a", "c"], []))
-    with pytest.raises(ValueError, match="key tokens differ from number 2"):
+    with pytest.raises(ValueError, match="key tokens differ from token 2"):
         check_same_tokens(([], ["a"]), ([], ["a", "c"]))
     table = np.array([[1.0, 0], [0, 2], [3, 3], [0, 0]])
     expected = np.array(

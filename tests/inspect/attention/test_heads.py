@@ -17,13 +17,16 @@ from tests.inspect.constructed import (
 from tests.probe.expected_masks import expected_masks
 from tfm_core.inspect.attention import heads
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.head_roles import (
+from tfm_core.inspect.attention.heads import (
     ROLES,
+    Tally,
+    describe,
     is_punctuation,
     relations_by_position,
     relations_of,
+    rows_of_example,
+    table_of_snapshot,
 )
-from tfm_core.inspect.attention.heads import Tally, describe, of_example, of_snapshot
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe
@@ -81,18 +84,19 @@ def test_one_example_has_its_figures_and_sinks_and_even_heads_their_shares():
     assert stats.distance[0] == pytest.approx(
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
-    assert describe(stats.iloc[0]) == "evenly spread, 100% of the largest entropy"
-    assert describe(stats.iloc[0], is_short=True) == "evenly spread, 100%"
+    assert describe(stats.iloc[0]) == "spreads its attention evenly (100% of the maximum entropy)"
+    assert describe(stats.iloc[0], is_short=True) == "spreads evenly"
     experiment, items = text_experiment(), items_of_text()
     snapshot = constructed_snapshot(experiment, items, 2)
     probe, alone = Probe("text", items), Probe("text", items[1:2])
     module = "encoder.layers.1.self_attention"
     found = of_module(
-        pd.DataFrame(of_example(experiment, example_of(experiment, probe, snapshot, 1))), module
+        pd.DataFrame(rows_of_example(experiment, example_of(experiment, probe, snapshot, 1))),
+        module,
     )
     cut = {name: maps[1:2] for name, maps in snapshot.attention.items()}
     masks = {name: mask[1:2] for name, mask in snapshot.masks.items()}
-    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))
+    expected = table_of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))
     entropy = of_module(expected, module)["entropy"]
     np.testing.assert_allclose(found["entropy"], entropy, rtol=1e-3)
 
@@ -122,12 +126,12 @@ def test_heads_that_look_back_stay_near_or_align_are_called_so(monkeypatch):
     rows = scores.to_dict("records")
     tally = SimpleNamespace(n_tokens=1, add_maps=lambda *_maps: None, rows=lambda: rows)
     monkeypatch.setattr(heads, "AlignmentTally", lambda: tally)
-    found = of_module(of_snapshot(experiment, Probe("text", items), snapshot), module)
+    found = of_module(table_of_snapshot(experiment, Probe("text", items), snapshot), module)
     labels = found["label"].tolist()
     assert labels[0] == "true source words, 94%"
     assert "true source" not in labels[1]
     assert labels[2] == "mostly true source words, 70%"
-    assert describe({**found.iloc[0], "kind": "picture"}) == "the digit named, 94%"
+    assert describe({**found.iloc[0], "kind": "picture"}) == "the named digit, 94%"
     assert found["aer"].tolist() == [0.02, 0.9, 0.3]
 
 
@@ -173,7 +177,7 @@ def test_heads_that_look_for_a_token_are_named_where_enough_tokens_come_again(to
 def test_padding_gets_nothing_and_a_leak_would_show(family):
     experiment, items = text_experiment(family), items_of_text()
     snapshot = constructed_snapshot(experiment, items, 0)
-    found = of_snapshot(experiment, Probe("text", items), snapshot)
+    found = table_of_snapshot(experiment, Probe("text", items), snapshot)
     assert np.all(found["padding"] == 0)
     kind, modules = next(iter(modules_by_kind(experiment).items()))
     weights = snapshot.attention[modules[0]].copy()
@@ -220,7 +224,7 @@ def test_diagonals_are_further_and_punctuation_is_signs_alone():
         ("", False),
     ]:
         assert is_punctuation(token) is is_sign
-    with pytest.raises(ValueError, match="may_attend is"):
+    with pytest.raises(ValueError, match="may_attend"):
         statistics(np.zeros((1, 2, 3, 4)), np.ones((1, 4, 3), bool))
     name = "encoder.layers.0.self_attention"
     masks = {name: np.ones((1, 1, 4, 4), bool)}

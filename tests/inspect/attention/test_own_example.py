@@ -136,12 +136,12 @@ def test_the_maps_and_shares_of_a_picture_are_those_of_the_model(picture_run):
 
 
 def test_pictures_of_another_shape_and_sentences_for_pictures_are_refused(picture_run, tmp_path):
-    with pytest.raises(ValueError, match=re.escape("(3, 32, 32); this run reads (1, 28, 28)")):
+    with pytest.raises(ValueError, match=re.escape("(3, 32, 32), but this run reads (1, 28, 28)")):
         look_at_picture(picture_run[0], np.zeros((3, 32, 32), np.uint8))
     store = RunStore(tmp_path, recorded=None)
-    with pytest.raises(ValueError, match="draw one"):
+    with pytest.raises(ValueError, match="Draw one"):
         look_at_text(store.create(vit_experiment()), "six")
-    with pytest.raises(ValueError, match="type one"):
+    with pytest.raises(ValueError, match="Type one"):
         look_at_picture(store.create(text_experiment()), np.zeros((1, 28, 28), np.uint8))
 
 

@@ -76,7 +76,7 @@ def test_damaged_weights_are_left_out(digits, tmp_path):
 def test_a_run_reads_drawings_of_its_shape_if_it_tells_grey_pictures_apart(digits):
     with pytest.raises(ValueError, match="picture"):
         answers_by_step(digits, np.zeros((3, 5, 7), np.uint8))
-    with pytest.raises(ValueError, match="learned sentences"):
+    with pytest.raises(ValueError, match="trained on sentences"):
         answers_by_step(RunStore().get("recorded-korean"), picture(digits))
     for run, reads in [
         ("digits", True),

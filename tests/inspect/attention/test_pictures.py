@@ -9,7 +9,7 @@ from tfm_core.inspect.attention.pictures import rollout, rollout_by_layer, to_pa
 torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
-from tfm_core.inspect.attention.pictures import EXPLANATIONS, explained, relevance  # noqa: E402
+from tfm_core.inspect.attention.pictures import EXPLANATIONS, explain_picture, relevance  # noqa: E402
 from tfm_core.layers.attention import attention_weights  # noqa: E402
 from tfm_core.models.build import ImageShape, build_vit  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
@@ -31,7 +31,7 @@ def test_rollout_is_a_product_and_the_classifier_reads_cls_or_the_mean():
     np.testing.assert_allclose(rollout_by_layer(attention)[-1], expected, rtol=1e-6)
     with pytest.raises(ValueError, match="at least one attention layer"):
         rollout([])
-    with pytest.raises(ValueError, match=r"self-attention, \(H, T, T\), not \(1, 2"):
+    with pytest.raises(ValueError, match=r"self-attention of shape \(H, T, T\), not \(1, 2"):
         rollout([np.zeros((1, 2, 3))])
     tokens = np.arange(25.0).reshape(5, 5)
     assert np.array_equal(to_patches(tokens, has_cls=True), [[1, 2], [3, 4]])
@@ -103,7 +103,7 @@ def run(request, tmp_path_factory):
 
 
 def test_every_explanation_has_a_map(run):
-    _step, target, probabilities, maps = explained(run, PICTURE)
+    _step, target, probabilities, maps = explain_picture(run, PICTURE)
     assert set(maps) == set(EXPLANATIONS)
     assert target == probabilities.argmax()
     for name, values in maps.items():
@@ -112,6 +112,6 @@ def test_every_explanation_has_a_map(run):
 
 
 def test_another_class_can_be_explained(run):
-    assert explained(run, PICTURE, 3)[1] == 3
+    assert explain_picture(run, PICTURE, 3)[1] == 3
     with pytest.raises(ValueError, match="There is no class 10: classes are 0 to 9"):
-        explained(run, PICTURE, 10)
+        explain_picture(run, PICTURE, 10)

@@ -8,7 +8,7 @@ from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention import heads, token_roles
+from tfm_core.inspect.attention import heads, pictures
 from tfm_core.inspect.attention import trained as budget
 from tfm_core.layers.attention import MultiHeadAttention
 
@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 from tests.inspect.attention.test_heads import of_module, statistics  # noqa: E402
 from tests.inspect.constructed import text_experiment  # noqa: E402
 from tests.probe.expected_masks import expected_masks  # noqa: E402
-from tfm_core.inspect.attention.head_roles import ROLES, relations_of  # noqa: E402
+from tfm_core.inspect.attention.heads import ROLES, relations_of  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.labels import modules_by_kind  # noqa: E402
 
@@ -106,8 +106,8 @@ def test_the_validation_set_passes_in_parts_that_fit(run, few_at_once) -> None:
 
 
 def test_tokens_are_probed_in_parts_that_fit(run, few_at_once, monkeypatch) -> None:
-    monkeypatch.setattr(token_roles, "N_MIN", 30)
-    _read, looks, facts = token_roles.token_roles(run)
+    monkeypatch.setattr(pictures, "N_MIN", 30)
+    _read, looks, facts = pictures.token_roles(run)
     assert (facts["n_fit"], facts["n_tried"]) == (30, 30)
     assert max(few_at_once) == 3
     assert len(looks) == 2

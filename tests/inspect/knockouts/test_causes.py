@@ -82,7 +82,7 @@ def test_pictures_that_cannot_be_scaled_are_not_called_alike_and_others_are(
     run = Run(shutil.copytree(RECORDED / "recorded-digits", tmp_path / "recorded-blind"))
     images = np.zeros_like(run.probe().images)
     write_probe(run.folder, dataclasses.asdict(run.probe()) | {"images": images})
-    with pytest.raises(ValueError, match="answers all pictures alike"):
+    with pytest.raises(ValueError, match="gives all pictures the same answer"):
         other_picture(run, 0)
 
 
@@ -101,7 +101,7 @@ def test_what_differs_is_carried_to_the_answer_if_it_can_be_compared() -> None:
     text = text_of(run, 0)
     with pytest.raises(ValueError, match="it needs 9"):
         causes_of(run, (text, "A rabbit"))
-    with pytest.raises(ValueError, match="alike"):
+    with pytest.raises(ValueError, match="the same answer"):
         causes_of(run, (text, text))
     with pytest.raises(ValueError, match="zebra"):
         causes_of(run, (text, "A zebra bought a big egg and a book."))

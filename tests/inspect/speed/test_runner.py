@@ -6,8 +6,8 @@ import pytest
 from tests.inspect.speed.test_bench import small
 from tests.runs.waiting import wait_until
 from tfm_core.choices.config import Experiment
+from tfm_core.inspect.speed.measure import BenchmarkProcess, Busy, start_measurement
 from tfm_core.inspect.speed.report import is_equal
-from tfm_core.inspect.speed.runner import BenchmarkProcess, Busy, begin
 
 LONG = 600.0
 ENOUGH_TO_START = 1.5e9
@@ -29,13 +29,13 @@ def test_a_measurement_reports_until_it_is_done():
 
 
 def test_stop_ends_the_process_and_gives_the_place_back():
-    first = begin("attention", small("vit"), "cpu")
-    with pytest.raises(Busy, match="yours begins when that one is done"):
-        begin("attention", small("vit"), "cpu")
+    first = start_measurement("attention", small("vit"), "cpu")
+    with pytest.raises(Busy, match="Yours starts when it is done"):
+        start_measurement("attention", small("vit"), "cpu")
     first.stop("Stopped.")
     assert first.wait(LONG).problem == "Stopped."
     wait_until(lambda: is_gone(first), "the process is gone")
-    second = begin("attention", small("vit"), "cpu")
+    second = start_measurement("attention", small("vit"), "cpu")
     second.stop("Stopped again.")
     assert second.wait(LONG).problem == "Stopped again."
 

@@ -11,7 +11,7 @@ from tfm_core.data.text.masked_words import posterior  # noqa: E402
 from tfm_core.data.vocabulary import MASK  # noqa: E402
 from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
 from tfm_core.inspect.attention.trained import data_of  # noqa: E402
-from tfm_core.inspect.text import blanks as core  # noqa: E402
+from tfm_core.inspect.text import sentence as core  # noqa: E402
 from tfm_core.probe.snapshot import probe_of, take  # noqa: E402
 from tfm_core.runs.store import RunStore  # noqa: E402
 
@@ -25,11 +25,11 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(run):
-    return core.fill(run, core.tokens_of(run, TEXT))[1]
+    return core.fill_blanks(run, core.blank_tokens(run, TEXT))[1]
 
 
 def test_each_gap_has_the_probabilities_of_the_model_and_the_grammar(run, found):
-    data, tokens = data_of(run.experiment), core.tokens_of(run, TEXT)
+    data, tokens = data_of(run.experiment), core.blank_tokens(run, TEXT)
     vocabulary = data.task.src_vocabulary
     src = torch.tensor([vocabulary.encode(tokens)])
     with torch.no_grad():
@@ -52,7 +52,7 @@ def test_each_gap_has_the_probabilities_of_the_model_and_the_grammar(run, found)
 
 def test_gaps_alone_are_filled_and_nothing_or_too_much_hidden_is_said(run):
     example = look_at_text(run, TEXT)
-    tokens = core.tokens_of(run, TEXT)
+    tokens = core.blank_tokens(run, TEXT)
     assert len(example.answer) == len(tokens)
     for said, seen, sure in zip(example.answer, tokens, example.confidence, strict=True):
         assert said == seen or seen == MASK
@@ -64,9 +64,9 @@ def test_gaps_alone_are_filled_and_nothing_or_too_much_hidden_is_said(run):
         assert len(tokens) == len(item["tgt"])
         assert all(a in (MASK, b) for a, b in zip(item["src"], tokens, strict=True))
     with pytest.raises(ValueError, match="No word is hidden"):
-        core.fill(run, ("the", "dog", "sleeps"))
+        core.fill_blanks(run, ("the", "dog", "sleeps"))
     with pytest.raises(ValueError, match="6 are hidden"):
-        core.fill(run, (MASK,) * 6)
-    _step, (blank,) = core.fill(run, ("dog", "the", MASK))
+        core.fill_blanks(run, (MASK,) * 6)
+    _step, (blank,) = core.fill_blanks(run, ("dog", "the", MASK))
     assert blank.truth == {}
     assert blank.truth_entropy == blank.excess == 0

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from tests.inspect.readers import reading_run, trained  # noqa: E402
 from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.text.sentiment import SentimentTask, judged  # noqa: E402
+from tfm_core.inspect.answers import wrong_first  # noqa: E402
 from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
-from tfm_core.inspect.errors.answers import wrong_first  # noqa: E402
 from tfm_core.inspect.text import sentence as core  # noqa: E402
 from tfm_core.runs.store import RunStore  # noqa: E402
 
@@ -26,7 +26,7 @@ def run(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(run):
-    return core.read(run, TEXT)
+    return core.read_sentence(run, TEXT)
 
 
 def shares(run, words):
@@ -65,8 +65,8 @@ def test_rules_and_labels_are_told_where_there_are_any(run, found):
     assert found.rule is not None
     assert found.rule.label == "negative"
     assert [found.words[index] for index in found.rule.decides] == ["but", "slow"]
-    assert core.read(run, "slow food").rule is None
-    alone = core.read(run, "good")
+    assert core.read_sentence(run, "slow food").rule is None
+    alone = core.read_sentence(run, "good")
     assert alone.without.shape == (0, 3)
     assert alone.needed.tolist() == [0]
     example = look_at_text(run, TEXT)
@@ -85,9 +85,9 @@ def test_what_cannot_be_read_is_said_and_the_table_holds_the_rest(run):
         ("not " * 20 + "good", "21 tokens; the limit is 15"),
     ]:
         with pytest.raises(ValueError, match=sentence):
-            core.read(run, text)
+            core.read_sentence(run, text)
     sentences = (tuple(TEXT.split()), *core.minimal_pairs(TEXT.split()).values())
-    table = core.compared(run, sentences)
+    table = core.compare_with_rule(run, sentences)
     assert table["rule"].tolist() == [judged(words).label for words in sentences]
     for row, words in zip(table.itertuples(), sentences, strict=True):
         expected = shares(run, words)

@@ -17,7 +17,7 @@ from pages.publish import main
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import made_run, with_worker
 from tfm_core.cli import WRONG_INPUT
-from tfm_core.inspect.progress import stage
+from tfm_core.inspect import stage
 
 POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
 PART = re.compile(r'<script type="text/plain" id="part-([\w-]+)">([\w+/=]*)</script>')
@@ -51,7 +51,7 @@ def test_a_page_holds_every_kind_and_example_and_stays_small(store, preset):
     made = films.film(run, with_model=False)
     assert len(made) <= 5_000_000
     page = made.decode()
-    opened, shown = parts(page), stage.read(run)
+    opened, shown = parts(page), stage.read_stage(run)
     told = json.loads(opened["film"])
     n_views = len(shown.kinds) * shown.n_attended
     assert len(told["views"]) == n_views == len(opened) - 1

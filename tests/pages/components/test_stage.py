@@ -8,11 +8,11 @@ from pages.components.buttons import new_presses
 from pages.components.component import pooled
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import film
-from tfm_core.inspect.progress import stage
+from tfm_core.inspect import stage
 
 
 def test_header_and_weights_come_out_as_they_went_in(store):
-    shown = stage.read(learned_run(store, "reverse"))
+    shown = stage.read_stage(learned_run(store, "reverse"))
     header, weights = film(component.pack(shown, "one"))
     np.testing.assert_array_equal(weights, shown.weights)
     assert header["block"] == 1

@@ -7,7 +7,7 @@ import pytest
 
 from pages.components.pickers import valid_pick
 from tests.pages.looking import sent
-from tfm_core.inspect.by_hand import attention
+from tfm_core.inspect import by_hand
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.sheet import described
@@ -43,7 +43,7 @@ def test_words_are_alike_in_part_and_keep_their_vectors_between_others(open_page
     app = open_page(PAGE)
     first = "q(AI) · k(love) = 0.00 × 0.00 + 0.50 × 0.75 + 0.75 × 0.50 = 0.75"
     assert arithmetic(app)[0].startswith(first)
-    x = attention.first_vectors(3, 3)
+    x = by_hand.first_vectors(3, 3)
     scores = x @ x.T
     assert sheets(app)["scores"] == [[f"{score:.2f}" for score in row] for row in scores.tolist()]
     app = open_page(PAGE, **LINK)
@@ -212,9 +212,9 @@ def test_every_word_in_the_tables_is_put_into_the_language_of_the_page():
             parts += [f"«{literal}»", say(value) if isinstance(value, Sentence) else str(value)]
         return "".join(parts)
 
-    x = attention.one_hot(3, 4)
-    matrices = attention.random_matrices(4, 1)
-    heads = attention.multi_head(x, matrices, 2, attention.mask_of("causal", 3))
+    x = by_hand.one_hot(3, 4)
+    matrices = by_hand.random_matrices(4, 1)
+    heads = by_hand.multi_head(x, matrices, 2, by_hand.mask_of("causal", 3))
     words, pick = ("7", "8", "9"), Pick(0, 1, 0)
     lines = [
         *plots.attention_lines(heads.heads[0], words, pick),

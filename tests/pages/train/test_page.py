@@ -17,7 +17,7 @@ from tests.pages.learned_runs import learned_run
 from tests.pages.looking import film, part_of, said
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.choices.config import to_json
-from tfm_core.inspect.progress import stage
+from tfm_core.inspect import stage
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
@@ -71,7 +71,7 @@ def test_the_kind_and_the_example_that_were_chosen_are_shown(store, watch):
     header, weights = film(part_of(app, "stage_maps").bytes)
     assert header["example"] == 2
     assert np.isnan(weights).any()  # the future is masked
-    np.testing.assert_array_equal(weights, stage.read(run, "decoder", 2).weights)
+    np.testing.assert_array_equal(weights, stage.read_stage(run, "decoder", 2).weights)
 
 
 def test_a_failed_and_an_interrupted_run_say_why_and_where(store, watch):

@@ -86,7 +86,7 @@ def test_what_the_tokens_of_pictures_know_is_shown_with_the_recorded_run(
 ):
     app = viewed(open_page(PAGE, run="recorded-digits"), "patches")
     assert not app.error
-    assert "the mean of the patches identifies the digit in" in said(app)
+    assert "the digit can be read from the mean of the patches in" in said(app)
     assert list(app.table[0].value.columns) == ["mean of patches", "one patch"]
     assert "No CLS token here" in said(app)
     app.button(key="patches-twin").click().run()

@@ -20,9 +20,9 @@ from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.decoding import next_logits
 from tfm_core.inspect.attention.example import look_at_picture, look_at_text
 from tfm_core.inspect.attention.trained import data_of, inputs_of
-from tfm_core.inspect.text import blanks, sentence
-from tfm_core.inspect.text.caption_look import look_at_unseen
-from tfm_core.inspect.writing.source import source_of
+from tfm_core.inspect.generation_source import source_of
+from tfm_core.inspect.text import sentence
+from tfm_core.inspect.text.captions import look_at_unseen
 from tfm_core.runs.store import RunStore
 from tfm_core.trace.source.carried import carried, spelling_of
 from tfm_core.trace.source.file import source_code, text_functions
@@ -151,7 +151,7 @@ def test_a_text_is_answered_as_the_app_answers_it(runs, answers, name):
 @pytest.mark.parametrize("name", LABELS)
 def test_a_sentence_gets_the_apps_label(runs, answers, name):
     for text, (label, chance) in zip(asked(name), answers[name], strict=True):
-        read = sentence.read(runs[name], text)
+        read = sentence.read_sentence(runs[name], text)
         assert label == read.labels[read.predicted]
         assert chance == pytest.approx(read.probabilities.max(), abs=1e-4)
 
@@ -159,8 +159,8 @@ def test_a_sentence_gets_the_apps_label(runs, answers, name):
 def test_blanks_are_filled_as_in_the_app(runs, answers):
     run = runs["blanks"]
     for text, filled in zip(asked("blanks"), answers["blanks"], strict=True):
-        words = list(blanks.tokens_of(run, text))
-        for blank in blanks.fill(run, tuple(words))[1]:
+        words = list(sentence.blank_tokens(run, text))
+        for blank in sentence.fill_blanks(run, tuple(words))[1]:
             words[blank.position] = next(iter(blank.model))
         assert filled == text_task(run.experiment.task).join_src(words)
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Example:
-    """What is shown of one example.
+    """One example at one step.
 
     item: an entry of the probe, or of the user's own example (``tgt``: the model's own answer;
     ``truth``: the solution, if any). attention: module name -> (H, Q, K). masks: module name ->
@@ -65,7 +65,9 @@ class Example:
         """Return the maps of several layers as (L, H, Q, K). Raises ValueError where one lacks."""
         lacking = [name for name in modules if name not in self.attention]
         if lacking:
-            raise StudentError("This snapshot has no attention of {lacking}.", lacking=lacking[0])
+            raise StudentError(
+                "This snapshot has no attention maps of {lacking}.", lacking=lacking[0]
+            )
         return np.stack([self.attention[name] for name in modules])
 
     def may_attend(self, modules: Sequence[str]) -> Bools:
@@ -74,7 +76,7 @@ class Example:
 
 
 def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Example:
-    """Return an example of the probe at a snapshot, without maps where the probe keeps none of it.
+    """Return an example of the probe at a snapshot, without maps where none are kept.
 
     Raises StudentError if they do not fit.
     """
@@ -188,7 +190,7 @@ def nearest(step: int, steps: Sequence[int]) -> int:
 
 
 N_LIKELIEST = 5
-_WRONG_TASK = N_("This run learned sentences; type one.")
+_WRONG_TASK = N_("This run was trained on sentences. Type one.")
 
 
 def look_at_text(run: Run, text: str, *, kinds: tuple[str, ...] | None = None) -> Example:
@@ -199,7 +201,7 @@ def look_at_text(run: Run, text: str, *, kinds: tuple[str, ...] | None = None) -
     words, an empty or too long text, or no checkpoint.
     """
     if not reads_text(run.experiment.task):
-        raise StudentError("This run learned pictures; draw one.")
+        raise StudentError("This run was trained on pictures. Draw one.")
     every = modules_by_kind(run.experiment)
     chosen = tuple(every) if kinds is None else tuple(kind for kind in every if kind in kinds)
     return _read(run, text, chosen)
@@ -305,18 +307,18 @@ def continued_text(run: Run, text: str, modules: Collection[str]) -> Example:
         del cache[f"{name}.weights"]
     answer = task.tgt_vocabulary.decode(written[0].tolist())
     item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
-    said: dict[str, Any] = {
+    answer_parts: dict[str, Any] = {
         "answer": tuple(answer),
         "answer_text": task.join_tgt(answer),
         "confidence": confidence[0, : len(answer)].numpy(),
     }
     if isinstance(config, PretrainedTextConfig) and config.labels:
-        said = head_answer(run, tokens)
-    return Example(step=step, **captured(run.experiment, item, cache), **said)
+        answer_parts = head_answer(run, tokens)
+    return Example(step=step, **captured(run.experiment, item, cache), **answer_parts)
 
 
 def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
-    """Read a text with an encoder that makes vectors of it; its head may answer.
+    """Read a text with an encoder that returns vectors; its head may answer.
 
     modules: attentions whose maps are kept.
     """
@@ -329,8 +331,8 @@ def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
     model, step = model_of(run)
     with capture(model, only={"weights", "mask"}, modules=modules) as cache:
         model(*inputs_of(run, item))
-    said = head_answer(run, tokens)
-    return Example(step=step, **captured(run.experiment, item, cache), **said)
+    answer_parts = head_answer(run, tokens)
+    return Example(step=step, **captured(run.experiment, item, cache), **answer_parts)
 
 
 def head_answer(run: Run, tokens: Sequence[str]) -> dict[str, Any]:

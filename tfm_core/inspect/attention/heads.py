@@ -1,22 +1,12 @@
-"""What heads do, in one table: entropy, distance, shares by role and on the truth, and a label.
+"""What a key can be to a query: itself, a neighbour, the first token, behind the same token.
 
-After Clark et al. 2019 (entropy, roles) and figure 7 of the ViT paper (distance). Every query with
-a choice of keys counts the same; a role counts only queries that have such a key. The table has a
-row a head:
-
-kind, module, layer and head, both from 1; label, short: what it does in a few words, for a small
-map in fewer; role: see ``role_of``. aligned: share on the true source words or the named digit,
-aer: alignment error rate, both NaN where the truth is unknown. entropy in nats; evenness: entropy
-over that of even attention; distance in ``unit``, "tokens" or "pixels". By the names of ROLES the
-share of attention, NaN where no query has such a key; "even" before one, or before "aligned": the
-share under even attention. n_examples, n_queries: what was measured; step.
-
-torch is imported late.
+Heads are described by the share of attention on each role (Clark et al. 2019, section 3).
 """
 
 from __future__ import annotations
 
 import contextlib
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,17 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config import Experiment
+from tfm_core.choices.config import Experiment, PatchConfig
+from tfm_core.data.opened.spelling import unlabelled
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.alignment import LEARNED, AlignmentTally
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.attention.head_roles import (
-    OF_TOKENS,
-    ROLES,
-    TokenRelations,
-    relations_of,
-    role_words,
-)
 from tfm_core.inspect.attention.trained import (
     at_once,
     batch_of,
@@ -44,14 +28,153 @@ from tfm_core.inspect.attention.trained import (
     in_all,
     model_of,
 )
-from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
-from tfm_core.probe.masks import Maps, recorded
+from tfm_core.probe.labels import CLS, axes, kind_of, layer_of, modules_by_kind
+from tfm_core.probe.masks import Maps, axes_within, recorded
 from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, whole_percent
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, whole_percent, words
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+NEAR = 2  # positions
+OF_TOKENS = frozenset({"repeated", "induction"})
+"""Roles by which token a key is: not every query has such keys."""
+
+
+ROLES: dict[str, Mapping[str, Sentence]] = {
+    name: words(f"choices/roles/{name}")
+    for name in (
+        *("self", "previous", "next", "above", "below", "first", "cls", "bos"),
+        *("repeated", "induction", "punctuation", "sink", "near", "padding"),
+    )
+}
+"""Label and help; the labels for cross-attention and for patches where they have their own."""
+
+
+def role_words(role: str, kind: str) -> Sentence:
+    """Return the label of a role in an attention of a kind (see ``labels.KINDS``)."""
+    special = {"cross": "cross", "picture": "patch", "patches": "patch"}.get(kind, "label")
+    return ROLES[role].get(special, ROLES[role]["label"])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenRelations:
+    """How query and key tokens relate in P padded examples.
+
+    may_attend: bool (P, Q, K), no row of a padded query. roles: role name -> bool (P, Q, K).
+    distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).
+    """
+
+    may_attend: Bools
+    roles: Mapping[str, Bools]
+    distance: Floats
+    unit: str = "tokens"
+
+
+def relations_by_position(may_attend: Bools) -> TokenRelations:
+    """Return the relations by position alone. may_attend: bool (P, Q, K)."""
+    n_queries, n_keys = may_attend.shape[1:]
+    away = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
+    first = np.zeros(away.shape, np.bool_)
+    first[:, 0] = True
+    cells = {
+        "self": away == 0,
+        "previous": away == -1,
+        "next": away == 1,
+        "first": first,
+        "near": np.abs(away) <= NEAR,
+    }
+    roles = {name: _spread(where, may_attend) for name, where in cells.items()}
+    distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
+    return TokenRelations(may_attend, roles, distance)
+
+
+def relations_of(
+    experiment: Experiment, items: Sequence[Mapping[str, Any]], kind: str, may_attend: Bools
+) -> TokenRelations:
+    """Return the relations of examples of a probe in a kind of attention.
+
+    may_attend: (P, Q, K), see ``probe.masks.on_examples``. Raises StudentError for a larger
+    example.
+    """
+    module = modules_by_kind(experiment)[kind][0]
+    assert kind_of(experiment, module).name == kind
+    if kind == "patches":
+        return _patch_relations(experiment, may_attend, module)
+    shape = may_attend.shape[1:]
+    padding, bos, cls, signs, same, behind = (np.zeros_like(may_attend) for _ in range(6))
+    for index, item in enumerate(items):
+        names = axes_within(experiment, item, module, shape)
+        rows, columns = names.shape
+        padding[index, :rows, columns:] = True
+        bos[index, :rows, :columns] = [token == experiment.task.begin for token in names.key]
+        cls[index, :rows, :columns] = [token == CLS for token in names.key]
+        signs[index, :rows, :columns] = [is_punctuation(token) for token in names.key]
+        if names.query == names.key:
+            same[index, :rows, :columns] = earlier(names.key)
+            behind[index, :rows, :columns] = behind_earlier(names.key)
+    if kind == "picture":
+        first = np.zeros(may_attend.shape, np.bool_)
+        first[..., 0] = may_attend[..., 0]
+        nowhere = np.full(may_attend.shape, np.nan, np.float32)
+        return TokenRelations(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
+    by_position = relations_by_position(may_attend)
+    roles = {**by_position.roles, "punctuation": signs, "padding": padding}
+    some = {"bos": bos, "cls": cls, "repeated": same, "induction": behind}
+    roles |= {name: cells for name, cells in some.items() if cells.any()}
+    return TokenRelations(may_attend, roles, by_position.distance)
+
+
+def earlier(tokens: Sequence[str]) -> Bools:
+    """Return (T, T): from each token, its earlier occurrences."""
+    read = np.array(list(map(unlabelled, tokens)), dtype=object)
+    return np.tril(read[:, None] == read[None, :], -1)
+
+
+def behind_earlier(tokens: Sequence[str]) -> Bools:
+    """Return (T, T): from each token, the tokens behind its earlier occurrences."""
+    return np.pad(earlier(tokens)[:, :-1], ((0, 0), (1, 0)))
+
+
+def is_punctuation(token: str) -> bool:
+    """Return whether a token is punctuation or signs only."""
+    return bool(token) and all(unicodedata.category(sign)[0] in "PS" for sign in token)
+
+
+def _patch_relations(experiment: Experiment, may_attend: Bools, module: str) -> TokenRelations:
+    """Return the relations of patches: neighbours in the picture, distances in pixels."""
+    model = experiment.model_as(PatchConfig)
+    names = axes(experiment, {}, module).query
+    first = int(names[0] == CLS)
+    side = round((len(names) - first) ** 0.5)
+    size = (len(names), len(names))
+    rows, columns = np.divmod(np.arange(side**2), side)
+    down = rows[None] - rows[:, None]  # of the key, seen from the query
+    right = columns[None] - columns[:, None]
+    steps = {"self": (0, 0), "previous": (0, -1), "next": (0, 1), "above": (-1, 0), "below": (1, 0)}
+    roles = {}
+    for name, step in steps.items():
+        cells = np.zeros(size, np.bool_)
+        cells[first:, first:] = (down == step[0]) & (right == step[1])
+        roles[name] = cells
+    roles["first"] = np.zeros(size, np.bool_)
+    roles["first"][:, first] = True
+    if first:
+        roles["self"][0, 0] = True
+        roles["cls"] = np.zeros(size, np.bool_)
+        roles["cls"][:, 0] = True
+    roles["padding"] = np.zeros(size, np.bool_)
+    distance = np.full(size, np.nan, np.float32)
+    distance[first:, first:] = np.hypot(down, right) * model.patch_size
+    spread = {name: _spread(cells, may_attend) for name, cells in roles.items()}
+    far = np.broadcast_to(distance, may_attend.shape)
+    return TokenRelations(may_attend, spread, far, "pixels")
+
+
+def _spread(cells: Bools, like: Bools) -> Bools:
+    return np.broadcast_to(cells, like.shape)
 
 
 Row = Mapping[str, Any]
@@ -70,8 +193,6 @@ ALIGNED, SPREAD, NO_CHOICE, UNCLEAR = "aligned", "spread", "no choice", "unclear
 
 LIMIT = 1000  # validation examples; the figures of more differ in the third digit
 _BATCH = 50
-TELLING = 4
-"""Heads that a small stage shows."""
 
 
 @dataclass(eq=False)
@@ -177,13 +298,13 @@ class Tally:
         ]
 
 
-def of_snapshot(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> pd.DataFrame:
+def table_of_snapshot(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> pd.DataFrame:
     """Return the table of a snapshot, on the few examples of the probe."""
     return _table(_of_snapshot(experiment, probe, snapshot))
 
 
 @cached_by_snapshot
-def of_step(run: Run, step: int) -> pd.DataFrame:
+def table_of_step(run: Run, step: int) -> pd.DataFrame:
     """Return the table of a snapshot of a run, cached; do not change it. Raises ValueError."""
     return _table(rows_of_step(run, step))
 
@@ -198,7 +319,7 @@ def _of_snapshot(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> li
     return _of_maps(experiment, recorded(experiment, probe.items, snapshot), step=snapshot.step)
 
 
-def of_example(experiment: Experiment, example: Example) -> list[Row]:
+def rows_of_example(experiment: Experiment, example: Example) -> list[Row]:
     """Return the rows of the table of one example."""
     maps = (
         (module, [example.item], example.attention[module][None], example.masks[module][None])
@@ -277,14 +398,14 @@ def _table(rows: Sequence[Row]) -> pd.DataFrame:
     return table
 
 
-def of_kind(experiment: Experiment, rows: Sequence[Row], kind: str) -> list[Row]:
+def rows_of_kind(experiment: Experiment, rows: Sequence[Row], kind: str) -> list[Row]:
     """Return the heads of a kind of attention, layer by layer; none where a layer lacks."""
     found = [row for row in rows if row["kind"] == kind]
     n_layers = len({row["module"] for row in found})
     return found if n_layers == len(modules_by_kind(experiment)[kind]) else []
 
 
-def shown(table: pd.DataFrame) -> pd.DataFrame:
+def displayed(table: pd.DataFrame) -> pd.DataFrame:
     """Return what a person reads of a table: not what a crossing attention's positions mean."""
     even = [name for name in table if name.startswith("even ")]
     kept = table.drop(columns=[*even, *_UNSHOWN], errors="ignore")
@@ -303,7 +424,7 @@ def describe(row: Row, *, is_short: bool = False) -> str:
         aligned = float(row["aligned"])
         if is_short:
             return N_("aligns, {share}", share=whole_percent(aligned))
-        words: str = N_("the digit named") if kind == "picture" else N_("true source words")
+        words: str = N_("the named digit") if kind == "picture" else N_("true source words")
         return _share_of(words, aligned)
     if role in ROLES:
         share = float(row[role])
@@ -312,20 +433,20 @@ def describe(row: Row, *, is_short: bool = False) -> str:
             return N_("{words}, {share}", words=words, share=whole_percent(share))
         return _share_of(words, share)
     if role == NO_CHOICE:
-        return N_("no choice")
+        return N_("only one key")
     if role == SPREAD:
         percent = whole_percent(float(row["evenness"]))
         if is_short:
-            return N_("evenly spread, {share}", share=percent)
-        return N_("evenly spread, {share} of the largest entropy", share=percent)
+            return N_("spreads evenly")
+        return N_("spreads its attention evenly ({share} of the maximum entropy)", share=percent)
     if is_short:
         return ""
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(row['entropy'])):.1f}"
-    return N_("no clear role; each row spreads over about {n} keys", n=n_keys)
+    return N_("no clear role: about {n} keys per row", n=n_keys)
 
 
-def in_full(row: Row) -> Sentence:
+def full_label(row: Row) -> Sentence:
     """Return what a head does, and on how many examples."""
     is_mean = row["n_examples"] > 1
     rule = N_("{what} (mean of {n} examples)") if is_mean else N_("{what} (this example)")
@@ -370,73 +491,6 @@ def _share_of(words: str, share: float) -> Sentence:
     if share >= MAX:
         return N_("{words}, {share}", words=words, share=percent)
     return N_("mostly {words}, {share}", words=words, share=percent)
-
-
-def telling_heads(run: Run, step: int, kind: str) -> tuple[int, ...]:
-    """Return the heads of a kind of attention that show most at a snapshot, the best first.
-
-    They are numbered row by row. The largest share of attention on the true source words, else on
-    a role, comes first, then the fewest keys. Empty where nothing was recorded.
-    """
-    try:
-        rows = of_kind(run.experiment, rows_of_step(run, step), kind)
-    except (OSError, ValueError):  # damaged
-        return ()
-    worth = []
-    for row in rows:
-        role, share = leading_role(row), row.get("aligned", np.nan)
-        if np.isnan(share):
-            share = 0.0 if role is None else row[role]
-        worth.append((share, -row["entropy"]))
-    return tuple(sorted(range(len(worth)), key=worth.__getitem__, reverse=True)[:TELLING])
-
-
-HeadIndex = tuple[int, int]
-"""Layer and head, from 0."""
-
-
-def first_heads(run: Run) -> Mapping[str, HeadIndex]:
-    """Return the head to open on for each kind of attention, by the last snapshot."""
-    try:
-        return _first_heads(run, run.snapshot_steps()[-1])
-    except (OSError, ValueError, LookupError):  # being written, damaged or without maps
-        return {}
-
-
-@cached_by_snapshot
-def _first_heads(run: Run, step: int) -> Mapping[str, HeadIndex]:
-    scores = alignment.of_step(run, step)
-    kept = {
-        module: alikeness(weights, may_attend)[1]
-        for module, _items, weights, may_attend in recorded(
-            run.experiment, run.probe().items, run.snapshot(step)
-        )
-    }
-    first = {}
-    for kind, modules in modules_by_kind(run.experiment).items():
-        scored = [row for row in scores if row["kind"] == kind]
-        best = None
-        if len({row["module"] for row in scored}) == len(modules):
-            best = _place_of(alignment.best_head(scored))
-        else:
-            places = ((name, int(np.argmax(kept[name]))) for name in modules if name in kept)
-            most = max(places, key=lambda at: float(kept[at[0]][at[1]]), default=None)
-            best = None if most is None else (layer_of(most[0]), most[1])
-        if best is not None:
-            first[kind] = best
-    return first
-
-
-def aligning_head(run: Run) -> HeadIndex | None:
-    """Return layer and head, from 0, that align best in the last snapshot; None where unknown."""
-    try:
-        return _place_of(alignment.best_head(alignment.of_step(run, run.snapshot_steps()[-1])))
-    except (OSError, ValueError, LookupError):  # being written, or without its maps
-        return None
-
-
-def _place_of(best: Row | None) -> HeadIndex | None:
-    return None if best is None else (int(best["layer"]) - 1, int(best["head"]) - 1)
 
 
 ALIKE = 0.02

@@ -1,4 +1,4 @@
-"""One picture: what a model made of it at each kept step of its training, and why.
+"""One picture: a model's answers at each kept step of its training, and their explanations.
 
 Rollout (Abnar & Zuidema 2020, section 3) multiplies layers, each (A + I) / 2 because the residual
 connection is half of it. Relevance (Chefer et al. 2021, equations 5 and 6) weights each map by the
@@ -18,20 +18,26 @@ import numpy.typing as npt
 from tfm_core.choices.config import Choice, Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.trained import (
     Picture,
+    at_once,
     cached_by_weights,
+    data_of,
+    in_all,
     inputs_of,
     model_of,
     models_by_step,
     models_of,
 )
-from tfm_core.probe.labels import modules_by_kind
+from tfm_core.inspect.conclusions import is_clearly_higher
+from tfm_core.probe.labels import modules_by_kind, patches_per_side
 from tfm_core.probe.types import Array, Floats
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError, words
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined, words
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor, nn
 
+    from tfm_core.data.image_data import ImageData
     from tfm_core.models.build import Model
 
 
@@ -53,7 +59,7 @@ def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) 
     for heads in attention:
         if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
             raise StudentError(
-                "Rollout needs self-attention, (H, T, T), not {shape}.", shape=heads.shape
+                "Rollout needs self-attention of shape (H, T, T), not {shape}.", shape=heads.shape
             )
         mean = np.asarray(heads, np.float64).mean(0)
         step = mean
@@ -108,7 +114,7 @@ _TEXT = N_("This run reads text; only pictures have patches to explain.")
 
 
 @cached_by_weights
-def explained(
+def explain_picture(
     run: Run, picture: Picture, target: int | None = None
 ) -> tuple[int, int, Floats, dict[str, Floats]]:
     """Explain what the last checkpoint of a run says about a picture uint8 (C, height, width).
@@ -176,7 +182,7 @@ def right_since(found: AnswersByStep, answer: int) -> int | None:
     return since
 
 
-_NO_PICTURES = N_("This run learned sentences, not pictures.")
+_NO_PICTURES = N_("This run was trained on sentences, not pictures.")
 MAX_CLASSES = 12
 """The most classes with a bar beside a drawing."""
 
@@ -201,12 +207,12 @@ def picture_history(run: Run, picture: Picture) -> PictureHistory:
     run.experiment.model_as(ViTConfig, _NO_PICTURES)
     (images,) = inputs_of(run, {}, picture)
     kept = models_of(run)
-    found = [_look(run.experiment, model, images) for _step, model in kept]
+    found = [_read_picture(run.experiment, model, images) for _step, model in kept]
     shares, heads, rolled = (np.stack(part) for part in zip(*found, strict=True))
     return tuple(step for step, _model in kept), shares, heads, rolled
 
 
-def _look(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Array, Array]:
+def _read_picture(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Array, Array]:
     import torch
 
     from tfm_core.probe.capture import capture
@@ -222,3 +228,165 @@ def _look(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Arr
     )
     reached = rollout(list(layers), has_residual=experiment.model_as(ViTConfig).has_residuals)
     return shares, heads, to_patches(reached, has_cls=is_cls)
+
+
+N_FIT, N_TRIED = 1000, 400
+N_MIN = 40  # where maps are so large that all would take minutes
+RIDGE = 1e-2
+CLS, MEAN, PATCH, INK = "cls", "mean", "patch", "ink"
+
+
+def token_conclusion(read: pd.DataFrame, n_tried: int, chance: float) -> Sentence:
+    """Return what the tokens know, in sentences. read: of ``token_roles``; chance: its fact."""
+    whole = CLS if CLS in read else MEAN
+    *_layers, digit, ink = read.to_dict("records")
+    gathers, alone = digit[whole], digit[PATCH]
+    sentences: list[Sentence] = [
+        Paragraph(f"attention/digit-{whole}", whole=gathers, alone=alone, chance=chance)
+    ]
+    if is_clearly_higher(alone, gathers, n_tried):
+        sentences.append(N_("A single patch tells more about the digit."))
+    elif not is_clearly_higher(gathers, alone, n_tried):
+        sentences.append(N_("With {n} pictures, this difference may be chance.", n=n_tried))
+    own, others = max(0.0, ink[PATCH]), max(0.0, ink[whole])
+    sentences.append(Paragraph(f"attention/ink-{whole}", own=own, others=others))
+    return joined(*sentences)
+
+
+def reads_patches(experiment: Experiment) -> bool:
+    """Return whether an experiment is a Vision Transformer on pictures."""
+    return bool(experiment.task.class_names)
+
+
+@cached_by_weights
+def token_roles(run: Run) -> tuple[pd.DataFrame, tuple[float, ...], dict[str, Any]]:
+    """Return what is read from which token of the last checkpoint of a Vision Transformer.
+
+    A column a token: cls, mean, patch. A row a depth: the share of validation digits that are read
+    before the first layer and after each, of a patch the mean over patches; last INK, the share of
+    the variance of a patch's ink that is read after the last layer, the mean over patches. Then the
+    share of the last layer's attention from CLS to itself and from patches to CLS, if there is
+    CLS; and n_patches, n_fit, n_tried and chance, the share of the most frequent digit, with a note
+    on pictures outside the run's splits. Raises StudentError for other runs.
+    """
+    import pandas as pd
+
+    if not reads_patches(run.experiment):
+        raise StudentError("Only a Vision Transformer has patch tokens.")
+    data, note = _pictures(run.experiment)
+    splits = data.train, data.validation
+    n_fit, n_tried = (in_all(run.experiment, n, N_MIN) for n in (N_FIT, N_TRIED))
+    images = [split.images[:n] for split, n in zip(splits, (n_fit, n_tried), strict=True)]
+    labels = [split.labels[: len(part)].numpy() for split, part in zip(splits, images, strict=True)]
+    depths = [_vectors(run, data.normalise(one)) for one in images]
+    is_cls = run.experiment.has_cls
+    targets = np.eye(int(labels[0].max()) + 1)[labels[0]]
+
+    def right(fit: Floats, test: Floats) -> float:
+        return float((_probe(fit, targets, test).argmax(1) == labels[1]).mean())
+
+    digit: dict[str, list[float]] = {CLS: []} if is_cls else {}
+    digit |= {MEAN: [], PATCH: []}
+    for fit, test in zip(*depths, strict=True):
+        if is_cls:
+            digit[CLS].append(right(fit[:, 0], test[:, 0]))
+        patches = [each[:, int(is_cls) :] for each in (fit, test)]
+        digit[MEAN].append(right(*(each.mean(1) for each in patches)))
+        of_each = [right(patches[0][:, at], patches[1][:, at]) for at in range(patches[0].shape[1])]
+        digit[PATCH].append(float(np.mean(of_each)))
+    side = patches_per_side(run.experiment)
+    ink = _ink(depths[0][-1], depths[1][-1], *(_inks(one, side) for one in images), is_cls=is_cls)
+    looks = _looks(run, data.normalise(images[1])) if is_cls else ()
+    read = pd.DataFrame([*pd.DataFrame(digit).to_dict("records"), ink])
+    read.index = [*range(len(read) - 1), INK]
+    n_fit, n_tried = map(len, labels)
+    facts = {"n_patches": side * side, "n_fit": n_fit, "n_tried": n_tried, "note": note}
+    facts["chance"] = float(np.bincount(labels[1]).max() / n_tried)
+    return read, looks, facts
+
+
+def _pictures(experiment: Experiment) -> tuple[ImageData, str]:
+    """Return the run's pictures, or the digits of the app if the full MNIST is missing."""
+    from tfm_core.data.image_data import EMBEDDED, ImageData, load_images
+    from tfm_core.data.image_files import is_here
+
+    task = experiment.task_as(ImageTaskConfig)
+    if task.name == "mnist" and not is_here(task.name):
+        note = Paragraph("attention/own-digits")
+        return load_images(ImageTaskConfig(name=EMBEDDED), seed=experiment.seed), note
+    data = data_of(experiment)
+    assert isinstance(data, ImageData)
+    return data, ""
+
+
+def _vectors(run: Run, images: Tensor) -> list[Floats]:
+    """Return the vectors of all tokens, (N, T, d_model), before the first layer and after each."""
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    model, _step = model_of(run)
+    n_layers = len(modules_by_kind(run.experiment)["patches"])
+    names = ["encoder.input", *(f"encoder.layers.{i}.residual" for i in range(n_layers))]
+    parts = []
+    for part in torch.split(images, at_once(run.experiment, len(images))):
+        with capture(model, only={"input", "residual"}) as cache:
+            model(part)
+        parts.append([cache[name].numpy() for name in names])
+    return [np.concatenate(one) for one in zip(*parts, strict=True)]
+
+
+def _looks(run: Run, images: Tensor) -> tuple[float, ...]:
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    model, _step = model_of(run)
+    last = modules_by_kind(run.experiment)["patches"][-1]
+    own, others = [], []
+    for part in torch.split(images, at_once(run.experiment, len(images))):
+        with capture(model, only={"weights"}, modules={last}) as cache:
+            model(part)
+        weights = cache[f"{last}.weights"].numpy()
+        own.append(weights[:, :, 0, 0])
+        others.append(weights[:, :, 1:, 0])
+    return float(np.concatenate(own).mean()), float(np.concatenate(others).mean())
+
+
+def _inks(images: Tensor, side: int) -> Floats:
+    """Return the mean brightness (N, P) of each patch, row by row."""
+    size = images.size(-1) // side
+    cut = images.float().mean(1).unfold(1, size, size).unfold(2, size, size)
+    found: Floats = cut.mean((3, 4)).flatten(1).numpy()
+    return found
+
+
+def _ink(
+    fit: Floats, test: Floats, inks: Floats, true: Floats, *, is_cls: bool
+) -> dict[str, float]:
+    """Return the share of each patch's ink variance that is read, the mean over patches."""
+    first = int(is_cls)
+    varied = np.flatnonzero((inks.std(0) > 0) & (true.std(0) > 0)).tolist()
+    spread = ((true - true.mean(0)) ** 2).mean(0)
+
+    def read(before: Floats, after: Floats, at: int) -> float:
+        predicted = _probe(before, inks[:, [at]], after)[:, 0]
+        return 1 - float(((predicted - true[:, at]) ** 2).mean() / spread[at])
+
+    found = {
+        MEAN: [read(fit[:, first:].mean(1), test[:, first:].mean(1), at) for at in varied],
+        PATCH: [read(fit[:, first + at], test[:, first + at], at) for at in varied],
+    }
+    if is_cls:
+        found[CLS] = [read(fit[:, 0], test[:, 0], at) for at in varied]
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def _probe(fit: Floats, targets: Floats, test: Floats) -> Floats:
+    """Fit targets (N, C) to vectors (N, d) by ridge regression; return predictions (M, C)."""
+    mean, std = fit.mean(0), fit.std(0) + 1e-6
+    x, z = (fit - mean) / std, (test - mean) / std
+    middle = targets.mean(0)
+    square = x.T @ x + RIDGE * len(x) * np.eye(x.shape[1])
+    predicted: Floats = z @ np.linalg.solve(square, x.T @ (targets - middle)) + middle
+    return predicted

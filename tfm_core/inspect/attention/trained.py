@@ -1,4 +1,4 @@
-"""The trained model of a run, at its checkpoint or a kept step, and what it is called with.
+"""The trained model of a run, at its checkpoint or a kept step, and its inputs.
 
 What is found in weights or snapshots is cached by them. torch is imported late.
 """
@@ -49,7 +49,7 @@ _loading = threading.Lock()
 
 
 def no_checkpoint(run: Run) -> str:
-    """Say, in a sentence, why a run without a checkpoint has none."""
+    """Return why a run has no checkpoint."""
     if not run.experiment.task.has_model:
         return run.experiment.task.without_data
     if run.status.is_active:
@@ -94,13 +94,13 @@ def _snapshot_mark(run: Run, step: int, *_args: object) -> int:
 
 def _cached(function: OfRun[P, T], mark: Callable[..., Hashable]) -> OfRun[P, T]:
     @wraps(function)
-    def look(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def cached(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
         name = (function.__module__, function.__qualname__)
-        asked = map(_hashable, args), ((word, _hashable(one)) for word, one in kwargs.items())
-        key = (*name, str(run.folder), mark(run, *args), *map(tuple, asked))
+        arguments = map(_hashable, args), ((word, _hashable(one)) for word, one in kwargs.items())
+        key = (*name, str(run.folder), mark(run, *args), *map(tuple, arguments))
         return byte_cache.SHARED.get(key, lambda: function(run, *args, **kwargs))
 
-    return look
+    return cached
 
 
 def _hashable(value: object) -> Hashable:
@@ -289,10 +289,12 @@ def _scaled(run: Run, picture: Picture | None) -> Tensor:
     if task.picture_shape is None:
         raise StudentError(task.without_data)
     if picture is None:
-        raise StudentError("There is no picture; this run reads {shape}.", shape=task.picture_shape)
+        raise StudentError(
+            "This run reads pictures of shape {shape}, but there is none.", shape=task.picture_shape
+        )
     if picture.shape != task.picture_shape:
         raise StudentError(
-            "The picture is {found}; this run reads {shape}.",
+            "The picture has shape {found}, but this run reads {shape}.",
             found=picture.shape,
             shape=task.picture_shape,
         )
@@ -300,7 +302,7 @@ def _scaled(run: Run, picture: Picture | None) -> Tensor:
 
 
 def batch_of(experiment: Experiment, data: Data, rows: slice) -> Batch:
-    """Return what the model is called with for some examples of the validation set, and items."""
+    """Return the inputs of the model for some validation examples, and their items."""
     batch = experiment.task.by_data(
         pairs=text_batch, stream=text_batch, pictures=picture_batch, captions=caption_batch
     )

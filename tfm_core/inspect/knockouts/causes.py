@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfm_core.data.text.task import TextTask
-    from tfm_core.inspect.knockouts.patching import Answers, Floats, Inputs
+    from tfm_core.inspect.knockouts.engine import AnswerPair, Floats, Inputs
     from tfm_core.models.build import Model
 
 LENS = Columns(
     depth=Column(N_("answer after")),
     value=Column(N_("probability"), ".5f", {"range": [-0.02, 1.04], "tickformat": ".0%"}),
 )
-EFFECTS = Columns(effect=Column(N_("difference of the logits"), "+.5f"))
+EFFECTS = Columns(effect=Column(N_("logit difference"), "+.5f"))
 Pair = tuple[str, str] | tuple[int, int]
 """Two texts, or the numbers of two of the run's pictures: the first input, and the changed one."""
 
 MAX_TOKENS = 64
 """Each token of a text is patched before each layer."""
-_SAME = N_("The model answers both inputs alike; change another word.")
+_SAME = N_("The model gives both inputs the same answer. Change another word.")
 _CANDIDATES = 12
 _MOST_OF_PICTURES = 6e11
 """Products of weights, tokens and runs for one picture: about a minute."""
@@ -106,7 +106,7 @@ class Causes:
         return part_of(attentions[row].module, head)
 
     def parts(self, most: int) -> pd.DataFrame:
-        """Return what the parts add, as ``_strongest`` has it."""
+        """Return the effect of each part, in the columns of ``_strongest``."""
         assert self.effects is not None
         (_none, embedded), *effects, (_none, biases) = self.effects
         parts = [(short_name(part), value) for part, value in effects if part is not None]
@@ -137,7 +137,7 @@ class HeadPaths(NamedTuple):
         return self.total - self.direct - self.in_sum
 
     def parts(self, most: int) -> pd.DataFrame:
-        """Return what the paths restore, each alone, as ``_strongest`` has it."""
+        """Return the share that each path restores alone, in the columns of ``_strongest``."""
         later = ((short_name(part), share) for part, share in self.through.items())
         found = _strongest([(N_("directly"), self.direct), *later], most)
         low, high = min(0.0, found["effect"].min()), max(1.0, found["effect"].max())
@@ -151,7 +151,7 @@ def _strongest(parts: list[tuple[Sentence, float]], most: int) -> pd.DataFrame:
     most = min(most, max(1, sum(abs(value) >= _LEAST for _name, value in parts)))
     others = parts[most:]
     if others:
-        words = N_("{n} other parts, in sum", n=len(others))
+        words = N_("{n} other parts together", n=len(others))
         parts[most:] = [(words, sum(value for _, value in others))]
     rows = [(n, name, value, f"{value:+z.2f}") for n, (name, value) in enumerate(parts)]
     return table(rows, part=int, name=object, effect=float, words=str)
@@ -221,7 +221,7 @@ def other_picture(run: Run, index: int) -> int:
         except AnswersAlike:
             continue
         return other
-    raise StudentError("The model answers all pictures alike.")
+    raise StudentError("The model gives all pictures the same answer.")
 
 
 def cost_of(run: Run, text: str | None = None) -> tuple[int, int, int]:
@@ -251,7 +251,7 @@ def causes_of(run: Run, pair: Pair) -> Causes:
     No picture is patched where that would take minutes. Raises ValueError, in a sentence, where
     texts differ in length or the answers do not.
     """
-    from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
+    from tfm_core.inspect.knockouts.engine import direct_effects, lens_of, patches_of
 
     model, step = model_of(run)
     two = _of_pair(run, model, pair)
@@ -275,7 +275,7 @@ def paths_of_pair(run: Run, pair: Pair, head: Part) -> HeadPaths:
 
     Raises ValueError as ``causes_of``.
     """
-    from tfm_core.inspect.knockouts.patching import paths_of
+    from tfm_core.inspect.knockouts.engine import paths_of
 
     model, _step = model_of(run)
     two = _of_pair(run, model, pair)
@@ -298,7 +298,7 @@ class TwoInputs:
 
     clean: Inputs
     changed: Inputs
-    answers: Answers
+    answers: AnswerPair
     words: tuple[str, str]
     written: str
     item: Mapping[str, Any]
@@ -308,14 +308,14 @@ def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
     """Return two texts up to the first place at which the answers differ. Raises StudentError."""
     import torch
 
-    from tfm_core.inspect.knockouts.patching import Answers
+    from tfm_core.inspect.knockouts.engine import AnswerPair
     from tfm_core.models.text import EncoderOnly
 
     task = task_of(run)
     tokens, others = tokens_of(task, text), tokens_of(task, changed)
     if len(others) != len(tokens):
         raise StudentError(
-            "The changed input has {n} tokens; it needs {expected}, as the first.",
+            "The changed input has {n} tokens. Like the first, it needs {expected}.",
             n=len(others),
             expected=len(tokens),
         )
@@ -341,13 +341,13 @@ def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
     else:
         never = list(words.specials.unwritten)
         found = _first_token(model, lambda ids: (inputs(tokens, ids), inputs(others, ids)), never)
-        pair, ids, said = found
+        pair, ids, written_ids = found
         position = -1
-        written = tuple(words.decode(list(said)))
+        written = tuple(words.decode(list(written_ids)))
         shown = {"src": () if is_text else tokens, "tgt": (*(tokens if is_text else ()), *written)}
         before = task.join_tgt(written)
     answers = words.token(ids[0]), words.token(ids[1])
-    return TwoInputs(*pair, Answers(position, *ids), answers, before, shown)
+    return TwoInputs(*pair, AnswerPair(position, *ids), answers, before, shown)
 
 
 def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInputs:
@@ -355,7 +355,7 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
     import torch
 
     from tfm_core.data.caption_words import join, vocabulary
-    from tfm_core.inspect.knockouts.patching import Answers
+    from tfm_core.inspect.knockouts.engine import AnswerPair
     from tfm_core.models.pictures import VisionTransformer
 
     experiment = run.experiment
@@ -368,11 +368,13 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
         with torch.inference_mode():
             first, second = (int(model(*images)[0].argmax()) for images in (clean, other))
         if first == second:
-            raise AnswersAlike(N_("The model answers both pictures alike; choose another one."))
+            raise AnswersAlike(
+                N_("The model gives both pictures the same answer. Choose another one.")
+            )
         names = experiment.task.class_names
         shown: dict[str, tuple[str, ...]] = {"src": (), "tgt": ()}
         words = str(names[first]), str(names[second])
-        return TwoInputs(clean, other, Answers(None, first, second), words, "", shown)
+        return TwoInputs(clean, other, AnswerPair(None, first, second), words, "", shown)
     config = experiment.task_as(CaptionTaskConfig)
     known = vocabulary(config)
     begin = known.specials.bos
@@ -381,11 +383,11 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
         written = torch.tensor([[begin, *ids]])
         return (*clean, written), (*other, written)
 
-    pair, ids, said = _first_token(model, inputs, [])
-    written = tuple(known.decode(list(said)))
+    pair, ids, written_ids = _first_token(model, inputs, [])
+    written = tuple(known.decode(list(written_ids)))
     words = known.token(ids[0]), known.token(ids[1])
     shown = {"src": item["src"], "tgt": written}
-    return TwoInputs(*pair, Answers(-1, *ids), words, join(written, config), shown)
+    return TwoInputs(*pair, AnswerPair(-1, *ids), words, join(written, config), shown)
 
 
 def _first_place(model: Any, clean: Inputs, changed: Inputs) -> tuple[int, tuple[int, int]]:
@@ -440,7 +442,7 @@ def tokens_of(task: TextTask, text: str) -> tuple[str, ...]:
     tokens = task.tokenize(text)
     if len(tokens) > MAX_TOKENS:
         raise StudentError(
-            "The text has {n} tokens; at most {most} are patched.", n=len(tokens), most=MAX_TOKENS
+            "The text has {n} tokens; the limit is {most}.", n=len(tokens), most=MAX_TOKENS
         )
     return tokens
 

@@ -25,9 +25,9 @@ SUBLAYERS: dict[str, tuple[str, str]] = {  # in a link -> module of a block, wor
 }
 KINDS: dict[str, str] = {  # what switching it off does
     "head": N_("The head's slice before the output projection is replaced."),
-    "sublayer": N_("The sublayer adds nothing; only the residual remains."),
+    "sublayer": N_("The sublayer adds nothing to the residual stream."),
     "layer": N_("Every token passes the layer unchanged."),
-    "residual": N_("The sublayer's output replaces the token; it is not added."),
+    "residual": N_("The sublayer's output replaces the token's vector instead of being added."),
     "norm": N_("The vectors are neither centred nor scaled."),
     "positions": N_("No token knows its position."),
     "mask": N_("Hidden keys become visible, unlike in training."),
@@ -36,7 +36,7 @@ KINDS: dict[str, str] = {  # what switching it off does
 }
 WITHOUT_CONTEXT = N_("The decoder no longer reads the source.")
 """What a recurrent network does without its attention."""
-EVEN = N_("It attends to all tokens alike that its mask permits.")
+EVEN = N_("It attends equally to all tokens that its mask permits.")
 """What a head or an attention does that is replaced by even attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 """Kinds with a vector output, which has a mean."""
@@ -183,13 +183,13 @@ _NAMES: dict[str, str] = {  # by code, of what there is one
     "encoder.backward": N_("right-to-left reading"),
 }
 _OF_STACK: dict[str, str] = {
-    "norm": N_("last norm of the {stack}"),
+    "norm": N_("final norm of the {stack}"),
     "positions": N_("positions of the {stack}"),
 }
 _OF_LAYER: dict[str, str] = {
     "head": N_("{stack} layer {layer}, {sublayer}, head {head}"),
     "sublayer": N_("{stack} layer {layer}, {sublayer}"),
-    "layer": N_("{stack} layer {layer}, whole"),
+    "layer": N_("{stack} layer {layer}"),
     "residual": N_("{stack} layer {layer}, residual around {sublayer}"),
     "norm": N_("{stack} layer {layer}, norm of {sublayer}"),
 }

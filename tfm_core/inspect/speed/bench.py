@@ -244,7 +244,7 @@ class _Calls(_Nothing):
         self.divisors: list[float] = []
 
     def record(self, module: object, tensors: dict[str, Tensor]) -> None:
-        """Keep query, key, value and what decides who may look where."""
+        """Keep query, key, value, mask and bias."""
         if isinstance(module, MultiHeadAttention) and "weights" in tensors:
             names = {"query", "key", "value", "mask", "bias"} & tensors.keys()
             self.divisors.append(module.divisor)

@@ -32,8 +32,8 @@ LENGTHS = (8, 16, 32, 64, 128)
 BATCH = 16
 SPREADS = Columns(
     median=Column(form=".4g"),
-    low=Column(N_("lowest round"), ".4g"),
-    high=Column(N_("highest round"), ".4g"),
+    low=Column(N_("fastest round"), ".4g"),
+    high=Column(N_("slowest round"), ".4g"),
     size=Column(N_("saved for backward (MiB)"), ".3f"),
     bytes=Column(N_("bytes"), ","),
 )
@@ -58,16 +58,16 @@ class BenchmarkComparison:
     @classmethod
     def of(cls, name: str, *sides: str, code: Mapping[str, str], **facts: Any) -> Self:
         """Return a comparison; a side without words is a precision."""
-        said = words(f"choices/comparisons/{name}")
+        texts = words(f"choices/comparisons/{name}")
         labels = {
-            side: said.pop(side) if side in said else PRECISIONS[side].label for side in sides
+            side: texts.pop(side) if side in texts else PRECISIONS[side].label for side in sides
         }
-        return cls(sides=labels, code=code, **said, **facts)
+        return cls(sides=labels, code=code, **texts, **facts)
 
     def why_not(self, experiment: Experiment) -> str | None:
         """Return why it makes no sense for an experiment; None where it does."""
         if self.needs_blocks and not experiment.model.has_blocks:
-            return N_("This needs Transformer blocks; choose a Transformer.")
+            return N_("This comparison needs a Transformer. Choose one.")
         return None
 
 
@@ -157,7 +157,7 @@ class BenchmarkCase:
         return next(iter(self.sides))
 
     def message(self) -> dict[str, Any]:
-        """Return what a report is told before the timing starts."""
+        """Return the message to a report before the timing starts."""
         return {
             "part": self.part,
             "sides": list(self.sides),

@@ -1,4 +1,4 @@
-"""The operations that the models are made of: their code, what they take, and how it is typed.
+"""The operations that the models are made of: their code, their arguments, and the parser.
 
 Their words are in ``content/<language>/tensors.md``. What is typed is read by a small parser of our
 own; nothing of it is evaluated. torch is imported where it is needed.
@@ -17,6 +17,7 @@ from tfm_core.sentences import N_, Paragraph, StudentError, words
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 Values = Mapping[str, Any]
 Kind = Literal["moves", "fills", "places", "computes", "makes"]
@@ -108,7 +109,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 }
 
 
-def read(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
+def parse_arguments(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
     """Read what was typed for each parameter. Raises ValueError, in a sentence."""
     readers = {"int": int_of, "ints": ints_of, "number": number_of, "shape": shape_of}
     settings: dict[str, Any] = {}
@@ -137,7 +138,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
         if not _INT.fullmatch(part):
             raise StudentError("{what}: “{part}” is not a whole number, such as 2.", **values)
         if len(part) > _MAX_DIGITS:
-            raise StudentError("{what}: “{part}” is too long; at most {largest}.", **values)
+            raise StudentError("{what}: “{part}” is too long. The limit is {largest}.", **values)
     numbers = tuple(int(part) for part in parts)
     if len(numbers) > _MAX_INTS:
         raise StudentError(
@@ -149,7 +150,7 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     for number in numbers:
         if abs(number) > _LARGEST:
             values = {"what": what, "number": number, "largest": _LARGEST}
-            raise StudentError("{what}: {number} is too large; at most {largest}.", **values)
+            raise StudentError("{what}: {number} is too large. The limit is {largest}.", **values)
     return numbers
 
 
@@ -170,10 +171,10 @@ def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
         raise StudentError("{what}: type 1 to {most_axes} axes, not {n}.", **values)
     if min(shape) < 1:
         values = {"what": what, "shape": min(shape)}
-        raise StudentError("{what}: an axis of {shape} is too small; at least 1.", **values)
+        raise StudentError("{what}: an axis needs at least 1 element, not {shape}.", **values)
     if math.prod(shape) > MAX_ELEMENTS:
         raise StudentError(
-            "{what}: {product} = {n} elements are too many; at most {most_elements}.",
+            "{what}: {product} = {n} elements are too many. The limit is {most_elements}.",
             what=what,
             product=" × ".join(map(str, shape)),
             n=math.prod(shape),
@@ -254,7 +255,7 @@ def _op(
     **starts: str,
 ) -> TensorOperation:
     """Return an operation with its words. starts: what its parameters hold at first."""
-    said = words("choices/tensors/parameters") | words(f"choices/tensors/{name}")
+    texts = words("choices/tensors/parameters") | words(f"choices/tensors/{name}")
     has_shape = kind == "makes" or name == "assert"  # such sizes are a shape, and -1 is none
     parameters = []
     for part, start in starts.items():
@@ -262,16 +263,16 @@ def _op(
         read_as: ArgumentKind = "choice" if choices else _READ_AS.get(part, "int")
         if part == "sizes" and has_shape:
             read_as = "shape"
-        help = said.get(f"{part}_help", "")
-        parameters.append(Argument(part, said[part], help, read_as, start, choices))
+        help = texts.get(f"{part}_help", "")
+        parameters.append(Argument(part, texts[part], help, read_as, start, choices))
     return TensorOperation(
         name=name,
-        help=said["help"],
+        help=texts["help"],
         kind=kind,
         shape=shape,
         template=template,
         parameters=tuple(parameters),
-        where=said["where"],
+        where=texts["where"],
         step=walk,
         second=second,
         numbers=numbers,

@@ -1,4 +1,4 @@
-"""Tensors by sight: one operation on a small tensor, before and after, and what there is to say.
+"""One operation on a small tensor: the tensors before and after, with notes on them.
 
 Everything is measured on the tensors themselves: shape, strides, storage offset, whether two share
 memory. Where each element came from is found by sending numbered elements through the operation.
@@ -12,11 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from tfm_core.inspect.by_hand.text import product
+from tfm_core.inspect.by_hand_text import product
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns
-from tfm_core.inspect.tensors.axes import Index, axes_after, axes_before, sources
-from tfm_core.inspect.tensors.errors import explain
 from tfm_core.inspect.tensors.operations import (
     MAX_AXES,
     MAX_RESULT,
@@ -26,12 +24,14 @@ from tfm_core.inspect.tensors.operations import (
     listed,
     tupled,
 )
+from tfm_core.inspect.tensors.shapes import Index, axes_after, axes_before, explain_error, sources
 from tfm_core.probe.types import Array
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
+
 
 Dtype = Literal["float32", "int64"]
 PREPARED: dict[str, str] = {
@@ -117,7 +117,7 @@ class OperationResult:
     values: Values = field(default_factory=dict)
 
 
-def sight(
+def run_operation(
     name: str, source: InputSpec, values: Values, second: tuple[int, ...] | None = None
 ) -> OperationResult:
     """Run an operation and look at everything.
@@ -130,14 +130,14 @@ def sight(
     code, inputs, numbered = _inputs(operation, source, second)
     axes = axes_before(name, [one.dim() for one in inputs], values)
     before = tuple(
-        look(letter, one, numbers, names)
+        measure_tensor(letter, one, numbers, names)
         for letter, one, numbers, names in zip("xb", inputs, numbered, axes, strict=False)
     )
     lines = "\n".join([*code, operation.code(values)])
     try:
         names_made = operation.run(inputs, values)
     except (RuntimeError, IndexError, TypeError, ValueError, AssertionError) as error:
-        why = explain(name, inputs, values, error)
+        why = explain_error(name, inputs, values, error)
         kind, words = type(error).__name__, str(error)
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     made: Tensor = names_made["y"]
@@ -147,13 +147,13 @@ def sight(
     origins = _traced(operation, inputs, numbered, values, names_made)
     shapes = [tuple(one.shape) for one in inputs]
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
-    after = look("y", made, origins, names)
+    after = measure_tensor("y", made, origins, names)
     memory = made.untyped_storage().data_ptr()
     shares = tuple(one.untyped_storage().data_ptr() == memory for one in inputs)
     return OperationResult(operation, lines, before, after, shares, values=values)
 
 
-def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> TensorView:
+def measure_tensor(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> TensorView:
     """Measure a tensor; origins: a tensor laid out like it, with the element that each one is."""
     import torch
 
@@ -213,11 +213,11 @@ def _inputs(
 def _prepared(tensor: Tensor, how: str) -> Tensor:
     if how == "transposed":
         if tensor.dim() < 2:
-            raise StudentError("A vector has one axis: nothing to transpose.")
+            raise StudentError("A vector has one axis, so there is nothing to transpose.")
         return tensor.transpose(-2, -1)
     if how == "without its first":
         if tensor.size(0) < 2:
-            raise StudentError("The first axis has size 1: nothing would be left.")
+            raise StudentError("The first axis has size 1, so nothing would be left.")
         return tensor[1:]
     return tensor[..., ::2] if how == "every other" else tensor
 
@@ -297,7 +297,7 @@ def note(seen: OperationResult) -> str:
         return ""
     x = seen.before[0]
     if name == "squeeze" and after.shape == x.shape:
-        return N_("Nothing happened: the axis is larger than 1.")
+        return N_("Nothing happened, because the axis is larger than 1.")
     if name in {"reshape", "contiguous", "to"}:
         return _copied(seen, after)
     if name == "expand" and len(after.storage) < after.values.size:
@@ -306,10 +306,10 @@ def note(seen: OperationResult) -> str:
         return _stretch(seen, after.shape)
     if name == "argmax":
         return N_(
-            "Indices ({dtype}): no gradient passes, so a loss takes the scores.", dtype=after.dtype
+            "Indices ({dtype}) pass no gradient, so a loss uses the scores.", dtype=after.dtype
         )
     if name == "ToTensor" and (x.values != x.values.astype("uint8")).any():
-        return N_("Pixels are whole numbers from 0 to 255: x.byte() changed others.")
+        return N_("Pixels are whole numbers from 0 to 255, so x.byte() changed the others.")
     if name == "mm":
         return N_("The same as x @ b, but mm takes only matrices.")
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
@@ -321,12 +321,20 @@ def _copied(seen: OperationResult, after: TensorView) -> str:
     """Say whether an operation that copies only where it must has copied."""
     x, shares, name = seen.before[0], seen.shares[0], seen.operation.name
     if name == "reshape":
-        copied = N_("Here reshape copies: x is not in row-major order.")
-        return N_("Here reshape is a view: no copy.") if shares else copied
+        copied = N_("Here reshape copies, because x is not in row-major order.")
+        return N_("Here reshape returns a view, without a copy.") if shares else copied
     if name == "contiguous":
-        return N_("x was contiguous: no copy.") if shares else N_("x was not contiguous: a copy.")
+        return (
+            N_("x was contiguous, so nothing was copied.")
+            if shares
+            else N_("x was not contiguous, so it was copied.")
+        )
     if shares:
-        return N_("x was {dtype} on {device} already: no copy.", dtype=x.dtype, device=x.device)
+        return N_(
+            "x was already {dtype} on {device}, so nothing was copied.",
+            dtype=x.dtype,
+            device=x.device,
+        )
     changed = int((x.values.astype(float) != after.values.astype(float)).sum())
     values = {"device": after.device, "n": changed, "size": x.values.size}
     return N_("A copy on {device}: {n} of {size} numbers changed.", **values)
@@ -336,7 +344,7 @@ def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
     """Say how each input of a broadcast is read, and where both were stretched."""
     stretched = [one for one in seen.before if one.shape != made]
     if not stretched:
-        return N_("Both have the shape of y: nothing is broadcast.")
+        return N_("Both have the shape of y, so nothing is broadcast.")
     shapes = [tupled(one.shape) for one in stretched]
     facts = {"name": stretched[0].name, "shape": shapes[0], "made": tupled(made)}
     if len(stretched) == 2:
@@ -382,8 +390,8 @@ def numpy_facts() -> list[tuple[str, str, str]]:
         ("torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", N_("one memory, two names")),
         ("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", N_("a copy")),
         ("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", N_("one memory again")),
-        ("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy counts in 64 bits")),
-        ("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch in 32")),
+        ("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy uses 64 bits")),
+        ("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch uses 32 bits")),
         ("np.zeros((2, 3), np.float32).strides", str(grid.strides), N_("in bytes")),
         ("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), N_("in elements")),
     ]
@@ -396,12 +404,12 @@ def about_strides(y: TensorView) -> Question | None:
     """
     if len(y.shape) < 2:
         return None
-    swapped = _again(y).transpose(0, -1)
+    swapped = _same_layout(y).transpose(0, -1)
     dense = tuple(swapped.contiguous().stride())
     answer = tupled(tuple(swapped.stride()))
     wrong = {
         tupled(dense): N_("That needs a copy in the new order; transpose moves nothing."),
-        tupled(tuple(y.strides)): N_("Those are y's own: two axes change places."),
+        tupled(tuple(y.strides)): N_("Those are y's own strides, before two axes change places."),
         tupled(tuple(swapped.shape)): N_("That is the new shape."),
     }
     if not set(wrong) - {answer}:
@@ -420,20 +428,20 @@ def about_view(y: TensorView) -> Question | None:
         return None
     yes, no = N_("Yes, without a copy"), N_("No, PyTorch refuses")
     try:
-        _again(y).transpose(0, -1).view(-1)
+        _same_layout(y).transpose(0, -1).view(-1)
         answer = yes
         because = N_("Reading it in order still walks the memory with one stride.")
     except RuntimeError:
         answer = no
         because = N_("No single stride reads it in order. `reshape` would copy.")
     wrong: dict[str, str] = {
-        yes: N_("One row needs one stride, and here the next number is not at a fixed step."),
-        no: N_("An axis of size 1 or memory in the right order leaves one stride."),
+        yes: N_("One row needs one stride, but here the steps between numbers differ."),
+        no: N_("Here one stride is enough: an axis has size 1, or the memory is in order."),
     }
     return choice_question(N_("Does `y.transpose(0, -1).view(-1)` work?"), answer, wrong, because)
 
 
-def _again(y: TensorView) -> Tensor:
+def _same_layout(y: TensorView) -> Tensor:
     """Return a tensor with y's sizes and strides, on memory of its own."""
     import torch
 

@@ -1,13 +1,14 @@
-"""A sentence and its label: the prediction, and which words it depends on.
+"""Sentences that a model labels, and hidden words that it guesses, beside what the grammar says.
 
-Three explanations and one test: attention of the answering position, rollout (Abnar & Zuidema
-2020), gradient-weighted relevance (Chefer et al. 2021), and the answer without each word. torch is
-imported late.
+Three explanations and one test of a label: attention of the answering position, rollout (Abnar &
+Zuidema 2020), gradient-weighted relevance (Chefer et al. 2021), and the answer without each word.
+torch is imported late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,12 @@ import numpy as np
 import pandas as pd
 
 from tfm_core.choices.config import EncoderOnlyConfig, Experiment, TextTaskConfig
+from tfm_core.data.text.masked_words import MaskedWordsTask, entropy, posterior
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
+from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.pictures import relevance, rollout
-from tfm_core.inspect.attention.trained import cached_by_weights, model_of
+from tfm_core.inspect.attention.trained import cached_by_weights, data_of, model_of
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.probe.types import Floats
@@ -82,7 +86,7 @@ def chances(reading: SentenceReading) -> pd.DataFrame:
     return CHANCES.table({"label": reading.labels, "chance": shares, "words": words})
 
 
-def explained(reading: SentenceReading) -> pd.DataFrame:
+def explanations(reading: SentenceReading) -> pd.DataFrame:
     """Return what each explanation says of each word: number, and value of 1 for the largest."""
     ways = ("needed", "relevance", "rollout")
     parts = [pd.DataFrame({"number": getattr(reading, name), "name": name}) for name in ways]
@@ -100,7 +104,7 @@ def reads_labels(experiment: Experiment) -> bool:
 
 
 @cached_by_weights
-def read(run: Run, text: str) -> SentenceReading:
+def read_sentence(run: Run, text: str) -> SentenceReading:
     """Read a sentence with the last checkpoint of a run.
 
     Raises StudentError for unknown words, no or too many words, another task, or no checkpoint.
@@ -142,7 +146,7 @@ def words_of(run: Run) -> tuple[str, ...]:
 
 
 @cached_by_weights
-def compared(run: Run, sentences: tuple[tuple[str, ...], ...]) -> pd.DataFrame:
+def compare_with_rule(run: Run, sentences: tuple[tuple[str, ...], ...]) -> pd.DataFrame:
     """Return one row a sentence, of its words: sentence, rule, model, agrees, sure.
 
     Raises StudentError without a checkpoint.
@@ -179,7 +183,7 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
         changed[N_("with “{word}”", word="very")] = (*words[:start], "very", *words[start:])
     else:
         weaker = "slightly" if INTENSITIES[words[start]] > 1 else "very"
-        changed[N_("“{new}” for “{old}”", new=weaker, old=words[start])] = (
+        changed[N_("“{new}” instead of “{old}”", new=weaker, old=words[start])] = (
             *words[:start],
             weaker,
             *words[start + 1 :],
@@ -188,14 +192,14 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     if joins:
         at = joins[-1]
         other = AND if words[at] != AND else BUT
-        changed[N_("“{new}” for “{old}”", new=other, old=words[at])] = (
+        changed[N_("“{new}” instead of “{old}”", new=other, old=words[at])] = (
             *words[:at],
             other,
             *words[at + 1 :],
         )
         swapped = (*words[at + 1 :], words[at], *words[:at])
         if len(joins) == 1:
-            changed[N_("halves swapped")] = swapped
+            changed[N_("with the clauses swapped")] = swapped
     return changed
 
 
@@ -203,7 +207,7 @@ def _task(run: Run) -> TextTask:
     from tfm_core.data.tasks import text_task
 
     if not reads_labels(run.experiment):
-        raise StudentError("This run did not learn to label sentences.")
+        raise StudentError("This run was not trained to label sentences.")
     return text_task(run.experiment.task)
 
 
@@ -235,3 +239,156 @@ def _answering(map_: Floats, is_cls: bool) -> Floats:
     """Return of maps (..., T, T) the row of the CLS token, or the mean of all rows: (..., T)."""
     row: Floats = map_[..., 0, :] if is_cls else map_.mean(-2)
     return row
+
+
+Shares = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blank:
+    """A hidden word: its position, and word -> probability, likeliest first.
+
+    truth: of every word that the grammar allows, if any fits. heads: (L, H, n), where it looks.
+    """
+
+    position: int
+    model: Shares
+    truth: Shares
+    heads: Floats
+
+    @property
+    def model_entropy(self) -> float:
+        """How unsure the model is, in nats."""
+        return entropy(list(self.model.values()))
+
+    @property
+    def truth_entropy(self) -> float:
+        """How unsure one has to be, in nats: no reader can do better."""
+        return entropy(list(self.truth.values()))
+
+    @property
+    def excess(self) -> float:
+        """Nats lost by believing the model instead of the truth (Kullback-Leibler divergence)."""
+        tiny = 1e-12
+        return sum(
+            share * math.log(share / max(self.model.get(word, 0.0), tiny))
+            for word, share in self.truth.items()
+            if share > 0
+        )
+
+    def top(self, n: int) -> pd.DataFrame:
+        """Return word, truth, model: of the words that are the likeliest for one of the two."""
+        best = {
+            word: max(share, self.truth.get(word, 0.0))
+            for word, share in [*self.truth.items(), *self.model.items()]
+        }
+        best |= {word: max(self.model.get(word, 0.0), self.truth.get(word, 0.0)) for word in best}
+        words = sorted(best, key=lambda word: -best[word])[:n]
+        sides = {"truth": self.truth, "model": self.model}
+        shares = {side: [of.get(word, 0.0) for word in words] for side, of in sides.items()}
+        return CHANCES.table({"word": words, **shares})
+
+
+def fills_blanks(experiment: Experiment) -> bool:
+    """Return whether a model of the experiment guesses hidden words."""
+    return experiment.task.facts.answer == "blanks"
+
+
+def blank_tokens(run: Run, text: str) -> tuple[str, ...]:
+    """Cut a text as the run's task does, ``___`` being a hidden word. Raises ValueError."""
+    return _blanks_task(run).tokenize(text)
+
+
+def blank_words(run: Run) -> tuple[str, ...]:
+    """Return the words that a run knows, to choose from."""
+    return tuple(word for word in _blanks_task(run).src_vocabulary.tokens if word.isalpha())
+
+
+def hide_words(tokens: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
+    """Return the tokens with those at ``positions`` hidden too."""
+    return tuple(MASK if position in positions else token for position, token in enumerate(tokens))
+
+
+@cached_by_weights
+def fill_blanks(run: Run, tokens: tuple[str, ...]) -> tuple[int, tuple[Blank, ...]]:
+    """Guess the hidden words with the last checkpoint of a run; return its step and the words.
+
+    Raises StudentError for too many hidden words or none, another task, or no checkpoint.
+    """
+    import torch
+
+    from tfm_core.data.moving import data_as
+    from tfm_core.data.text_data import TextData, encode_src
+    from tfm_core.probe.capture import capture
+
+    task = _blanks_task(run)
+    if MASK not in tokens:
+        raise StudentError("No word is hidden. Select one or write ___ in its place.")
+    data = data_as(data_of(run.experiment), TextData)
+    truth = posterior(tokens, data.n_draws)
+    model, step = model_of(run)
+    src = encode_src(task, [tokens])
+    with capture(model, only={"weights"}) as cache, torch.no_grad():
+        shares = model(src, src)[0].float().softmax(-1)  # (n, vocabulary)
+    (modules,) = modules_by_kind(run.experiment).values()
+    maps = np.stack([cache[f"{name}.weights"][0].float().numpy() for name in modules])
+    blanks = []
+    for position in (position for position, token in enumerate(tokens) if token == MASK):
+        order = shares[position].argsort(descending=True).tolist()
+        guesses = {task.src_vocabulary.token(i): float(shares[position, i]) for i in order}
+        blanks.append(Blank(position, guesses, truth.get(position, {}), maps[:, :, position]))
+    return step, tuple(blanks)
+
+
+def _blanks_task(run: Run) -> MaskedWordsTask:
+    from tfm_core.data.tasks import text_task
+
+    if not fills_blanks(run.experiment):
+        raise StudentError("This run was not trained to guess hidden words.")
+    task = text_task(run.experiment.task)
+    assert isinstance(task, MaskedWordsTask)
+    return task
+
+
+MAX_OPTIONS = 4
+"""Words to choose from."""
+
+
+def about_word(read: SentenceReading) -> Question | None:
+    """Ask which word the answer depends on most; None where no two words differ."""
+    lost = {word: 0.0 for word in read.words}
+    for word, share in zip(read.words, read.needed.tolist(), strict=True):
+        lost[word] = max(lost[word], share)
+    best = sorted(lost, key=lambda word: -lost[word])
+    if len(best) < 2 or lost[best[0]] <= lost[best[1]]:
+        return None
+    last = [best[0], *best[1 : MAX_OPTIONS - 1], best[-1]]
+    why = {
+        word: N_(
+            "Without “{word}” the answer's probability changes by {points:+.1f} points.",
+            word=word,
+            points=-100 * lost[word],
+        )
+        for word in last
+    }
+    return choice_question(
+        N_("Which word does this answer depend on most?"), best[0], why, why[best[0]]
+    )
+
+
+def about_gap(blank: Blank) -> Question | None:
+    """Ask which word the model finds likeliest in a gap; None where two are as likely."""
+    best = sorted(blank.model, key=lambda word: -blank.model[word])[:MAX_OPTIONS]
+    if len(best) < 2 or blank.model[best[0]] == blank.model[best[1]]:
+        return None
+    why = {
+        word: N_(
+            "The model gives “{word}” a probability of {share}.",
+            word=word,
+            share=percent(blank.model[word]),
+        )
+        for word in best
+    }
+    return choice_question(
+        N_("Which word does the model find most likely?"), best[0], why, why[best[0]]
+    )

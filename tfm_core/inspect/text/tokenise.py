@@ -1,6 +1,9 @@
-"""Text cut into tokens, and sentences of different lengths padded into one batch.
+"""Text cut into tokens, byte-pair encoding, and sentences padded into one batch.
 
-What a vocabulary lacks becomes <unk>. Byte-pair encoding is in ``bpe``.
+What a vocabulary lacks becomes <unk>. Byte-pair encoding (Sennrich et al. 2016, Algorithm 1) starts
+from characters and merges the most frequent pair of neighbours, again and again: frequent words
+become one token, and nothing within the alphabet is unknown. The ``tokenizers`` package learns the
+merges.
 """
 
 from __future__ import annotations
@@ -12,15 +15,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.choices.config import TextTaskConfig
+from tfm_core.data.own.tokens import apply, merges_of
 from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.inspect.questions import Question, number_question
+from tfm_core.inspect.tables import Column, Columns
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads would fight the training
 
@@ -55,9 +63,9 @@ def clean(text: str, *, lower: bool = False) -> str:
         raise StudentError("Enter at least one character.")
     if len(seen) > MAX_TEXT:
         raise StudentError(
-            "The text has {n_seen:,} characters; the limit is {max_text:,}.",
-            n_seen=len(seen),
-            max_text=MAX_TEXT,
+            "The text has {n:,} characters; the limit is {most:,}.",
+            n=len(seen),
+            most=MAX_TEXT,
         )
     return seen.lower() if lower else seen
 
@@ -206,3 +214,145 @@ def entries(known: Vocabulary) -> list[dict[str, Any]]:
         {"id": id, "token": known.token(id), "special": id < len(SPECIALS)}
         for id in range(len(known))
     ]
+
+
+END = "\ue000"
+"""Marks the end of a word inside the package: one character that is in no cleaned text."""
+
+END_SHOWN = "</w>"
+MAX_MERGES = 200
+
+_UNKNOWN = "\ue001"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bpe:
+    """What was learned. alphabet: the characters of the corpus, the end of a word among them.
+
+    merges: two tokens that became one, and how often they stood side by side in the corpus then.
+    """
+
+    alphabet: tuple[str, ...]
+    merges: tuple[tuple[str, str, int], ...]
+
+    def vocabulary(self, k: int) -> dict[str, int]:
+        """Return token -> number after ``k`` merges; the special tokens keep 0 to 3."""
+        merged = (left + right for left, right, _count in self.merges[:k])
+        tokens = dict.fromkeys([*self.alphabet, *merged])
+        return {token: len(SPECIALS) + index for index, token in enumerate(tokens)}
+
+
+def learn_merges(words: Sequence[str], most: int = MAX_MERGES) -> Bpe:
+    """Learn up to ``most`` merges from words, the most frequent pair first, within words only."""
+    pairs = merges_of([word + END for word in words], most)
+    return Bpe(tuple(sorted({*"".join(words), END})), _merge_counts(Counter(words), pairs))
+
+
+def bpe_tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
+    """Cut words with the first ``k`` merges; a character outside the alphabet is <unk>."""
+    known = learned.vocabulary(k)
+    from tokenizers import Tokenizer, models
+
+    merges = [(left, right) for left, right, _count in learned.merges[:k]]
+    vocabulary = {_UNKNOWN: UNK, **known}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, unk_token=_UNKNOWN))
+    result = []
+    for word in words:
+        for piece in tokenizer.encode(word + END).tokens:
+            if piece == _UNKNOWN:
+                result.append(Token(SPECIALS[UNK], UNK, is_unknown=True))
+            else:
+                result.append(Token(shown_token(piece), known[piece]))
+    return result
+
+
+SIZES = Columns(
+    size=Column(N_("vocabulary (tokens)"), ","),
+    length=Column(N_("length of the text (tokens)"), ",", {"rangemode": "tozero"}),
+    merges=Column(N_("merges"), ","),
+)
+
+
+def text_lengths(learned: Bpe, words: Sequence[str]) -> pd.DataFrame:
+    """Return merges, size of the vocabulary, and length of the text in tokens."""
+    counts = Counter(words)
+    split = {word: [*word, END] for word in counts}
+    known = set(learned.alphabet)
+    rows = []
+    for k in range(len(learned.merges) + 1):
+        if k:
+            left, right, _count = learned.merges[k - 1]
+            known.add(left + right)
+            split = {word: apply(pieces, left, right) for word, pieces in split.items()}
+        total = sum(counts[word] * len(pieces) for word, pieces in split.items())
+        rows.append({"merges": k, "size": len(SPECIALS) + len(known), "length": total})
+    return SIZES.table(rows)
+
+
+def pair_counts(split: dict[str, list[str]], counts: Counter[str]) -> Counter[tuple[str, str]]:
+    """Return how often each pair of neighbours is in the corpus. split: word -> its pieces."""
+    of_pairs: Counter[tuple[str, str]] = Counter()
+    for word, pieces in split.items():
+        for pair in pairwise(pieces):
+            of_pairs[pair] += counts[word]
+    return of_pairs
+
+
+def shown_token(token: str) -> str:
+    """Return a token with the end of a word written as in the paper."""
+    return token.replace(END, END_SHOWN)
+
+
+def _merge_counts(
+    counts: Counter[str], pairs: Sequence[Sequence[str]]
+) -> tuple[tuple[str, str, int], ...]:
+    split = {word: [*word, END] for word in counts}
+    merges = []
+    for left, right in pairs:
+        merges.append((left, right, pair_counts(split, counts)[left, right]))
+        split = {word: apply(pieces, left, right) for word, pieces in split.items()}
+    return tuple(merges)
+
+
+def compound_of(text: str) -> str:
+    """Return a new word: the two longest different words of a text in one; "" with fewer."""
+    words = [word for word in words_of(text) if word.isalpha()]
+    longest = sorted(dict.fromkeys(words), key=lambda word: -len(word))[:2]
+    return "".join(longest) if len(longest) == 2 else ""
+
+
+def about_compound(word: str, tokens: Sequence[Token]) -> Question:
+    """Ask into how many tokens a new word is cut, as ``tokens`` are."""
+    pieces = " · ".join(token.shown for token in tokens)
+    return number_question(
+        N_("Into how many tokens is the new word “{word}” cut?", word=word),
+        len(tokens),
+        N_("It becomes {pieces}.", pieces=pieces),
+        wrong={
+            1: N_("For that, the whole word would have to be in the vocabulary."),
+            2: N_("Its two halves were words of the text, but the cut doesn't know that."),
+            len(word): N_("That is the number of characters, but here pieces are longer."),
+            len(word.encode()): N_("That is the number of bytes, but here pieces are longer."),
+        },
+        hint=N_("Look at how the two words inside it are cut above."),
+    )
+
+
+def about_padding(made: PaddedBatch) -> Question:
+    """Ask how much padding the rows get when a sentence two tokens longer than all joins them."""
+    n, width = made.ids.shape
+    lengths = made.mask.sum(1)
+    longer = width + 2
+    before, after = (int((size - lengths).sum()) for size in (width, longer))
+    return number_question(
+        Paragraph("questions/padding", n=n, longer=longer),
+        after,
+        N_("Each of the {n} rows grows by 2: {before} + 2 · {n}.", n=n, before=before),
+        wrong={
+            before: N_("The rectangle grows, because every row is as long as the longest."),
+            before + 2: N_("All {n} rows grow by 2, not just one.", n=n),
+            before + 2 * (n + 1): N_("The new sentence fills its own row."),
+            longer * n: N_("Those are all cells of the old rows, not only their padding."),
+        },
+        hint=N_("Count the cells without a token that each row gets."),
+    )

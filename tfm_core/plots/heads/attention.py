@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from pandas import DataFrame
 
 from tfm_core.inspect.attention.alignment import SCORES
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 from tfm_core.inspect.knockouts.measure import PRUNED
 from tfm_core.plots.chart import DASHES, Look, cells, chart, texts_of
 from tfm_core.plots.kinds import (

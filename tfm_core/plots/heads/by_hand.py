@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tfm_core.inspect.by_hand import text
-from tfm_core.inspect.by_hand.attention import Attended, Matrices, MultiHead
-from tfm_core.inspect.masks.lab import MaskedAttention
+from tfm_core.inspect import by_hand_text
+from tfm_core.inspect.by_hand import Attended, Matrices, MultiHead
+from tfm_core.inspect.mask_lab import MaskedAttention
 from tfm_core.plots.sheet import Board, Cells, Numbers, Place, SheetLine, written
 from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import N_, Sentence
@@ -116,7 +116,7 @@ def projection_lines(
                 letter, made, words, sides, sign="=", hue=kind, name=f"made-{kind}", marks=picked
             ),
         )
-        terms = text.product(vectors[word], matrix[:, column], float(made[word, column]))
+        terms = by_hand_text.product(vectors[word], matrix[:, column], float(made[word, column]))
         written_out = f"{letter}({words[word]}, {column + 1}) = {terms}"
         lines.append(SheetLine(title, boards, arithmetic=(written_out,)))
     return lines
@@ -176,7 +176,7 @@ def _scores(
         board(k, attended.key.T, words, answers, sign="×", marks=column, **is_key),
         board("QKᵀ", attended.products, words, sign="=", name="scores", marks=picked, **_PAIR),
     )
-    return boards, (text.score(attended, query, key, (words[query], words[key])),)
+    return boards, (by_hand_text.score(attended, query, key, (words[query], words[key])),)
 
 
 def _masked(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
@@ -189,7 +189,7 @@ def _masked(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
         board(title, attended.scores, words, sign=sign, name="scaled", marks=marks, **_PAIR),
         mask_board(mask, attended.allowed, words, sign=N_("with"), marks=marks),
     ]
-    terms = [text.scaled(attended, *cell)]
+    terms = [by_hand_text.scaled(attended, *cell)]
     if not attended.allowed.all():
         title = N_("Masked scores")
         look: dict[str, Any] = {"sign": "=", "name": "masked", "marks": marks}
@@ -218,7 +218,7 @@ def _softmax(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
             N_("Weights"), attended.weights, words, sign="=", name="weights", marks=picked, **share
         ),
     )
-    return boards, text.softmaxed(attended, *cell)
+    return boards, by_hand_text.softmaxed(attended, *cell)
 
 
 def _summed(attended: Attended, words: Sequence[str], pick: Pick, letter: str) -> Part:
@@ -233,7 +233,7 @@ def _summed(attended: Attended, words: Sequence[str], pick: Pick, letter: str) -
         board(letter, attended.value, words, ("key", "number"), sign="×", **value),
         board(N_("Output"), attended.output, words, ("query", "number"), sign="=", **output),
     )
-    terms = text.summed(attended, query, dimension)
+    terms = by_hand_text.summed(attended, query, dimension)
     return boards, (_output_is(words[query], dimension, terms),)
 
 
@@ -273,7 +273,7 @@ def joined_line(attended: MultiHead, matrix: Floats, words: Sequence[str], pick:
         board(N_("Output"), attended.output, words, ("word", ""), **picked),
     ]
     total = float(attended.output[cell])
-    terms = text.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
+    terms = by_hand_text.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
     return SheetLine(
         N_("5 · Concatenated, and mixed by W_O"),
         tuple(boards),

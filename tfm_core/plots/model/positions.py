@@ -10,8 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.choices.variants.positions import POSITIONS, Style
-from tfm_core.inspect.positions.longer import RACE
-from tfm_core.inspect.positions.shuffle import CHANGES
+from tfm_core.inspect.positions_at_work import CHANGES, RACE
 from tfm_core.plots.chart import Look, cells, chart, texts_of
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import HIDDEN, lay_out

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tfm_core.inspect.tensors.axes import Index
+from tfm_core.inspect.tensors.shapes import Index
 from tfm_core.inspect.tensors.sight import NEW, OperationResult, TensorView
 from tfm_core.plots.sheet import Board, Cells, mixed
 from tfm_core.probe.types import Array

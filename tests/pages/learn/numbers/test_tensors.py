@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.pages.looking import said, sent
-from tfm_core.inspect.tensors.errors import MISTAKES, UNKNOWN
 from tfm_core.inspect.tensors.operations import OPERATIONS
+from tfm_core.inspect.tensors.shapes import MISTAKES, UNKNOWN
 
 PAGE = "learn/numbers/page.py"
 

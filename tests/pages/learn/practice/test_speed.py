@@ -11,7 +11,7 @@ from tests.inspect.speed.test_bench import small
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.runs.waiting import wait_until
-from tfm_core.inspect.speed import runner as runners
+from tfm_core.inspect.speed import measure as runners
 from tfm_core.inspect.speed.measure import measure
 from tfm_core.inspect.speed.report import COMPARISONS, BenchmarkCase, SpeedReport
 
@@ -70,7 +70,7 @@ def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, runner):
     other = runner.begin("checkpointing", small("vit"), "cpu")
     psutil.Process(other.pid).suspend()  # it is not done before it is told so
     at.button(key="speed-start").click().run()
-    assert "yours begins when that one is done" in said(at)
+    assert "Yours starts when it is done" in said(at)
     other.stop("Stopped.")
     other.wait(180)
     finished(at)
@@ -87,7 +87,7 @@ def test_every_comparison_opens_and_what_makes_no_sense_is_said(store):
         has_button = bool([one for one in at.button if one.key == "speed-start"])
         assert has_button != bool({one.value for one in at.info} - others)
     at = opened(small("recurrent"), compare="attention")
-    assert any("needs Transformer blocks" in one.value for one in at.info)
+    assert any("needs a Transformer" in one.value for one in at.info)
 
 
 @pytest.mark.core(1)

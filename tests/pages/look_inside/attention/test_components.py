@@ -21,7 +21,7 @@ from pages.components.heads import (
     valid_pin,
 )
 from tests.pages.looking import unpacked
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 
 LOOK = GridStyle(chosen=(0, 0), theme="light")
 

@@ -25,7 +25,7 @@ from tests.pages.made_runs import made_run
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.inspect.attention.maps import MapView
 
 
 @pytest.fixture(scope="module")

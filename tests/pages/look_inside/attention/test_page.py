@@ -28,9 +28,9 @@ from tests.pages.looking import (
     shares,
     text_of,
 )
+from tfm_core.inspect import stage
 from tfm_core.inspect.attention import alignment, heads
-from tfm_core.inspect.attention.heads import aligning_head, first_heads
-from tfm_core.inspect.progress import stage
+from tfm_core.inspect.attention.maps import aligning_head, first_heads
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
 from tfm_core.runs import snapshots
@@ -226,10 +226,10 @@ def test_a_head_has_one_alignment_share_and_one_rank_in_every_view(store):
     scored = alignment.score_over_training(run)
     scored = scored[(scored["step"] == step) & (scored["kind"] == "cross")]
     assert scored.sort_values(["layer", "head"])["share"].tolist() == shares
-    table = heads.of_step(run, step)
+    table = heads.table_of_step(run, step)
     table = table[table["kind"] == "cross"].sort_values(["layer", "head"])
     assert table["aligned"].tolist() == shares
-    staged = stage.read(run, "cross").frames[-1]["labels"]
+    staged = stage.read_stage(run, "cross").frames[-1]["labels"]
     for example in ("1", "2"):
         frames = grid(opened(run, example=example))[0]["frames"]
         assert tuple(frames[-1]["labels"]) == staged

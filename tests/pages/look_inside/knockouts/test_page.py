@@ -8,7 +8,7 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import said, sent
-from tfm_core.inspect.knockouts.example import example_without, most_moved
+from tfm_core.inspect.knockouts.measure import example_without, most_moved
 from tfm_core.inspect.knockouts.parts import parts_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED

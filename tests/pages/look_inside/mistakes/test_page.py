@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import said, sent
 from tests.pages.opening import links, opened_at
+from tfm_core.inspect.answers import answers
 from tfm_core.inspect.attention.trained import steps_of
-from tfm_core.inspect.errors.answers import answers
-from tfm_core.inspect.errors.scores import calibration, confusion, corpus_scores, n_alike
+from tfm_core.inspect.errors import calibration, confusion, corpus_scores, n_like_training
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -120,7 +120,7 @@ def test_the_link_of_a_view_opens_it(recorded, run_id, view, words):
 @pytest.mark.wide
 def test_texts_that_look_like_training_are_counted(recorded):
     run = Run(RECORDED / "recorded-masked-words")
-    n = n_alike(run, answers(run, steps_of(run)[-1]))
+    n = n_like_training(run, answers(run, steps_of(run)[-1]))
     assert n > 0
     assert f"only in the hidden words: {n}." in said(opened(run=run.id))
 

@@ -14,7 +14,7 @@ from tests.training.test_loop import experiment as made_experiment
 from tfm_core.choices.config.experiment import sequence_len
 from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.export.opening import open_run
-from tfm_core.inspect.positions import tables
+from tfm_core.inspect import position_tables
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.trace.shown import topic_text
@@ -64,10 +64,12 @@ def test_learned_tables_and_shuffles_are_those_of_the_current_run(recorded, open
     assert "The table at step 0" in said(app)
     app = viewed(open_page(PAGE, run="recorded-digits"), "learned")
     run = RunStore(RECORDED).get("recorded-digits")
-    table = tables.learned_table(run.snapshot(run.snapshot_steps()[-1]), "positions.table")
-    near = _beside, below, apart = tables.nearness(tables.cosines(table), round(len(table) ** 0.5))
+    table = position_tables.learned_table(run.snapshot(run.snapshot_steps()[-1]), "positions.table")
+    near = _beside, below, apart = position_tables.nearness(
+        position_tables.cosines(table), round(len(table) ** 0.5)
+    )
     assert f"in a column {below:.2f}, other pairs {apart:.2f}" in said(app)
-    assert tables.verdict(*near) in said(app)
+    assert position_tables.nearness_text(*near) in said(app)
     app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
     (look,) = [button for button in app.button if button.label.startswith("Open “")]
     look.click().run()

@@ -1,1 +1,0 @@
-"""Attention by hand: every number from a few vectors to the output."""

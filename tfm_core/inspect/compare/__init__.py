@@ -1,1 +1,0 @@
-"""Several runs together: what differs between them, their names by it, their curves."""

@@ -1,1 +1,0 @@
-"""Where a trained model fails: its answers to the validation set, grouped, scored, calibrated."""

@@ -1,1 +1,0 @@
-"""What positions look like: tables, similarity, shuffles, and a race of the kinds."""

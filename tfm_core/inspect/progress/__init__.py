@@ -1,1 +1,0 @@
-"""A run over its snapshots: what it shows at each, and what happened when."""
