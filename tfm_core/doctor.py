@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from tfm_core import settings
 from tfm_core.data.download import SOURCES, DataUnavailable, idx_count, matches
-from tfm_core.data.image_files import data_dir
+from tfm_core.data.image_data import data_dir
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, locks, quota
 from tfm_core.runs.disk.failures import refusal

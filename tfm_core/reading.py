@@ -230,7 +230,7 @@ def is_moment(value: object) -> TypeGuard[str]:
 def _check_pointer(path: Path, content: bytes) -> None:
     if content.startswith(_POINTER):
         raise Unreadable(
-            "{name} is a pointer of Git LFS, not the file; “git lfs pull” fetches it",
+            "{name} is a Git LFS pointer, not the file; “git lfs pull” fetches it",
             name=path.name,
         )
 

@@ -23,9 +23,9 @@ from tfm_core.choices.config import CorpusTaskConfig, Experiment, TextTaskConfig
 from tfm_core.choices.config.corpus_tasks import text_problem
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.units import UNITS
-from tfm_core.data.corpus.task import read_text
-from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import text_task
+from tfm_core.data.text.corpus import read_text
+from tfm_core.data.user_data.tokens import learned_from_text
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.compare.conclusions import settled
 from tfm_core.inspect.text import blanks as filling

@@ -19,14 +19,12 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.corpus_tasks import LONGEST_SENTENCE, CorpusTaskConfig
 from tfm_core.choices.config.text_tasks import shares
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus import grammar
-from tfm_core.data.corpus.load import load_corpus
-from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import corpus_task, load, text_task
 from tfm_core.data.text import english_sentences as english
+from tfm_core.data.text.hidden_words import SENTINELS, whole_sentence
 from tfm_core.data.text.korean_words import ALL_NOUNS, NOUNS, TIMES, VERBS
-from tfm_core.data.text.span_corruption import SENTINELS, whole
-from tfm_core.data.text_data import load_text, n_shared_sources
+from tfm_core.data.text_data import load_corpus, load_text, n_shared_sources
+from tfm_core.data.user_data.tokens import learned_from_text
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, SPECIALS, UNK, Vocabulary
 
 SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
@@ -51,7 +49,7 @@ def sources(split):
 
 def told_apart(pair):
     if SENTINELS[0] in pair.src:
-        return whole(pair)
+        return whole_sentence(pair)
     return pair.tgt if MASK in pair.src else pair.src
 
 
@@ -133,7 +131,7 @@ def test_what_is_said_of_unseen_examples_is_true(name):
         assert in_training == 0
         in_training = sum(pair.src in sources for pair in test) / len(test)
     elif name == "span-corruption":
-        assert not {whole(pair) for pair in train} & {whole(pair) for pair in test}
+        assert not set(map(whole_sentence, train)) & set(map(whole_sentence, test))
         in_training = sum(pair.src in sources for pair in test) / len(test)
     elif name != "grammar":
         assert not sources & {pair.src for pair in test}
@@ -243,10 +241,10 @@ def probability(words):
 def test_the_entropy_and_the_longest_sentence_are_those_of_the_draws(unit):
     rng = random.Random(3)
     task = corpus_task(CorpusTaskConfig(name="grammar", unit=unit))
-    drawn = [grammar.sentence(rng) for _ in range(20_000)]
+    drawn = [english.one_clause(rng) for _ in range(20_000)]
     entropy = mean(-math.log(probability(words)) for words in drawn)
     tokens = mean(1 + len(task.tokenize(_written(words, unit))) for words in drawn)
-    assert grammar.entropy_per_token(unit) == pytest.approx(entropy / tokens, rel=0.004)
+    assert english.entropy_per_token(unit) == pytest.approx(entropy / tokens, rel=0.004)
     data = load_corpus(corpus_task(CorpusTaskConfig(name="grammar", unit=unit)), seed=0)
     longest = max(len(pair.tgt) for pair in data.train.pairs)
     assert 0.6 * LONGEST_SENTENCE[unit] < longest <= LONGEST_SENTENCE[unit]

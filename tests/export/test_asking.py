@@ -13,8 +13,8 @@ from tests.training.test_loop import experiment
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
-from tfm_core.data.own.tokens import learned
 from tfm_core.data.tasks import text_task
+from tfm_core.data.user_data.tokens import learned
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export.query_settings import as_json, query_settings
 from tfm_core.trace.source.carried import carried

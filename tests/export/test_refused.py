@@ -172,7 +172,7 @@ CONTENTS = {
         lambda p: p | {"a\u202egpj.py": b"x"},
         "unsafe file name",
     ),
-    "capitals only": (lambda p: p | {"MODEL.PY": b"x"}, "differs only in case"),
+    "capitals only": (lambda p: p | {"MODEL.PY": b"x"}, "differ only in case"),
     "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies inside another file"),
     "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size"),
     "too many files": (
@@ -234,7 +234,7 @@ def test_a_name_that_only_begins_like_a_device_is_taken(good, store):
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_is_there_twice_is_refused(good, store):
-    refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "is there twice")
+    refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "appears twice")
 
 
 def test_another_way_of_packing_is_refused(good, store):

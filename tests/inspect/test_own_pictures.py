@@ -4,13 +4,13 @@ import shutil
 
 import pytest
 
-from tests.data.own.files import packed, read_pictures, stripes
+from tests.data.user_data.files import packed, read_pictures, stripes
 from tfm_core.choices.config import Experiment
-from tfm_core.data.own import sets
-from tfm_core.data.own.kinds import proposals
-from tfm_core.data.own.pictures import PictureForm, Split, arranged, prepare
-from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.tasks import data_shape
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.kinds import proposals
+from tfm_core.data.user_data.pictures import PictureForm, Split, arranged, prepare
+from tfm_core.data.user_data.sets import SetMissing
 from tfm_core.inspect.attention.example import look_at_picture, read_picture
 from tfm_core.inspect.attention.pictures import answers_by_step, explained
 from tfm_core.inspect.attention.trained import model_of, steps_of

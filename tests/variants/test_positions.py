@@ -24,8 +24,8 @@ from tfm_core.choices.variants.positions import (
 from tfm_core.choices.variants.record import Registry, UnknownVariant, resolve
 from tfm_core.choices.variants.units import UNITS
 from tfm_core.data import caption_words
-from tfm_core.data.own.tokens import learned_from_text
-from tfm_core.data.scenes import LARGE, PlacedDigit
+from tfm_core.data.caption_words import LARGE, PlacedDigit
+from tfm_core.data.user_data.tokens import learned_from_text
 from tfm_core.models.build import BUILDERS
 from tfm_core.models.build_stack import added_positions
 

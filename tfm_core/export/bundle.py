@@ -18,9 +18,9 @@ import numpy as np
 from safetensors.numpy import save
 
 from tfm_core.choices.config import Experiment, TunedConfig
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.tasks import data_shape
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.sets import UserSet
 from tfm_core.export import layout, metrics, readme
 from tfm_core.export.exports import Progress
 from tfm_core.made_with import versions
@@ -64,7 +64,7 @@ def bundle(
     tell = progress or (lambda share, words: None)
     target = io.BytesIO()
     with (
-        place.below(run.folder.parent),
+        sets.below(run.folder.parent),
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file,
     ):
         for share, words, name, content in _members(
@@ -83,14 +83,14 @@ def file_name(run: Run) -> str:
     return f"{words or 'run'}-{run.id[:8]}.zip"
 
 
-def own_set(run: Run) -> OwnSet | None:
+def own_set(run: Run) -> UserSet | None:
     """Return the set that can be included with a run, or None. Never raises.
 
     A set that comes with the app is everywhere.
     """
     if run.problem is not None:
         return None
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         folder = sets.folder_of(sets.added_of(run.experiment.task))
     own = None if folder is None else sets.opened(folder)
     return None if own is None or own.problem is not None else own
@@ -163,7 +163,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterat
     elif with_labels:  # it says what the set is called
         for name, content in _vocabulary(experiment).items():
             yield 0.82, _NUMBERS, layout.VOCABULARY + name, content
-    words = readme.of(
+    text = readme.readme_text(
         run,
         data,
         has_weights=bool(tensors),
@@ -171,7 +171,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterat
         has_set=with_set,
         say=say,
     )
-    yield 0.98, _SETTINGS, layout.README, words.encode()
+    yield 0.98, _SETTINGS, layout.README, text.encode()
 
 
 def _weights(run: Run, tensors: dict[str, Array], metadata: dict[str, str]) -> Iterator[_Member]:

@@ -22,11 +22,10 @@ from tfm_core.choices.config import (
     TunedTextConfig,
 )
 from tfm_core.choices.config.shape import ImageShape, Shape, TextShape
-from tfm_core.data.opened.folder import CONFIG, WEIGHTS
-from tfm_core.data.opened.task import tokenizer_path
-from tfm_core.data.opened.tokenizer import TOKENIZER
-from tfm_core.data.own import place
+from tfm_core.data.opened_folder import CONFIG, TOKENIZER, WEIGHTS
+from tfm_core.data.opened_task import tokenizer_path
 from tfm_core.data.tasks import data_shape
+from tfm_core.data.user_data import sets
 from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
@@ -87,8 +86,8 @@ def note(content: bytes) -> Sentence | None:
         if {TOKENIZER, PREPROCESSOR} & set(file.namelist()):
             return None
     return N_(
-        "Without {name}, Transformers loads this folder, but it does not open here: the run's "
-        "tokens lack ids for pieces on their way.",
+        "Transformers loads this folder, but the app cannot open it without {name}: some pieces "
+        "that are merged into tokens have no id.",
         name=TOKENIZER,
     )
 
@@ -122,7 +121,7 @@ def hugging_face_folder(run: Run) -> HuggingFaceFolder:
 
     from tfm_core.pretrained.writing import tensors_of
 
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         model, step = model_of(run)
         data = _carried(run)
     fit = _fit(run)
@@ -178,7 +177,7 @@ def _own_tokenizer(run: Run) -> dict[str, bytes]:
 def _fit(run: Run) -> Fit:
     from tfm_core.pretrained.architectures import fit
 
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         shape = data_shape(run.experiment)
     return fit(run.experiment.model, shape, length=_length(run.experiment, shape))
 

@@ -1,7 +1,7 @@
 """Tasks with a user's sentences: the id of the set, and what a model must know of it.
 
 A configuration opens where the set is missing. Lengths and sizes are those of the set, which never
-changes; ``data.own.task`` refuses a configuration with others.
+changes; ``data.user_data.task`` refuses a configuration with others.
 """
 
 from __future__ import annotations

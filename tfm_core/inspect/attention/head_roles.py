@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tfm_core.choices.config import Experiment, PatchConfig
-from tfm_core.data.opened.spelling import unlabelled
+from tfm_core.data.vocabulary import plain_token
 from tfm_core.probe.labels import CLS, axes, kind_of, modules_by_kind
 from tfm_core.probe.masks import axes_within
 from tfm_core.probe.types import Bools, Floats
@@ -110,7 +110,7 @@ def relations_of(
 
 def earlier(tokens: Sequence[str]) -> Bools:
     """Return (T, T): from each token, its earlier occurrences."""
-    read = np.array(list(map(unlabelled, tokens)), dtype=object)
+    read = np.array(list(map(plain_token, tokens)), dtype=object)
     return np.tril(read[:, None] == read[None, :], -1)
 
 

@@ -15,8 +15,7 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
-    from tfm_core.data.text import Pair
-    from tfm_core.data.text.task import TextTask
+    from tfm_core.data.text.task import Pair, TextTask
 
 PER_LENGTH = 32
 """Sequences measured at each length."""
@@ -129,7 +128,7 @@ def _pools(config: TextTaskConfig, longer: TextTaskConfig, seed: int) -> dict[in
 
 def _of_length(task: TextTask, length: int, seed: int) -> list[Pair]:
     """Return PER_LENGTH pairs of random symbols with sources of exactly this length."""
-    from tfm_core.data.text import Pair
+    from tfm_core.data.text.task import Pair
 
     rng = random.Random(f"{seed} {length}")
     symbols = task.src_vocabulary.tokens

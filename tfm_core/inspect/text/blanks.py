@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tfm_core.choices.config import Experiment
-from tfm_core.data.text.masked_words import MAX_GAPS, MaskedWordsTask, entropy, posterior
+from tfm_core.data.text.english_sentences import entropy_of
+from tfm_core.data.text.hidden_words import MAX_GAPS, MaskedWordsTask, word_posterior
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.trained import cached_by_weights, data_of, model_of
 from tfm_core.inspect.text.sentence import CHANCES
@@ -39,12 +40,12 @@ class Blank:
     @property
     def model_entropy(self) -> float:
         """How unsure the model is, in nats."""
-        return entropy(list(self.model.values()))
+        return entropy_of(list(self.model.values()))
 
     @property
     def truth_entropy(self) -> float:
         """How unsure one has to be, in nats: no reader can do better."""
-        return entropy(list(self.truth.values()))
+        return entropy_of(list(self.truth.values()))
 
     @property
     def excess(self) -> float:
@@ -105,7 +106,7 @@ def fill(run: Run, tokens: tuple[str, ...]) -> tuple[int, tuple[Blank, ...]]:
     if MASK not in tokens:
         raise StudentError("No word is hidden: select one or write ___ for it.")
     data = data_as(data_of(run.experiment), TextData)
-    truth = posterior(tokens, data.n_draws)
+    truth = word_posterior(tokens, data.n_draws)
     model, step = model_of(run)
     src = encode_src(task, [tokens])
     with capture(model, only={"weights"}) as cache, torch.no_grad():

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from tfm_core.data.own.tokens import apply, merges_of
+from tfm_core.data.user_data.tokens import apply, merges_of
 from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.text.tokenise import Token

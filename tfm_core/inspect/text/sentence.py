@@ -27,7 +27,7 @@ from tfm_core.sentences import N_, StudentError, percent
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from tfm_core.data.text import TextTask
+    from tfm_core.data.text.task import TextTask
 
 
 _CHANCE = Column(N_("probability"), ".4f", {"rangemode": "tozero", "tickformat": ".0%"})

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfm_core.data.own import place
+from tfm_core.data.user_data import sets
 from tfm_core.runs.disk import trash
 from tfm_core.runs.queue import run_lock
 from tfm_core.runs.record import weights
@@ -35,7 +35,7 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 SWEEPS = "sweeps"
 """The folder of the sweeps among the runs; no run is called that (see ``runs.run.ID``)."""
 
-_BESIDE_RUNS = (place.FOLDER, SWEEPS)
+_BESIDE_RUNS = (sets.FOLDER, SWEEPS)
 _WORKER_PARTS = (
     "snapshots",
     weights.FOLDER,

@@ -34,8 +34,8 @@ import time
 from collections.abc import Collection
 
 from tfm_core import settings
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.sets import SetDamaged, SetMissing
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.sets import SetDamaged, SetMissing
 from tfm_core.runs.backends.local import LocalWorkers
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, quota
@@ -199,7 +199,7 @@ class RunQueue:
 
     def _check_data(self, run: Run) -> None:
         """Raise ValueError, in a sentence, if a run's data set is missing."""
-        with place.below(self.store.root):
+        with sets.below(self.store.root):
             sets.check(run.experiment.task)
 
     @property

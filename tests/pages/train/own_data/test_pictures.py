@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.data.own.files import as_windows_packs, idx, packed, read_pictures, stripes
+from tests.data.user_data.files import as_windows_packs, idx, packed, read_pictures, stripes
 from tests.pages.opening import opened_at
 from tfm_core.choices.config import Experiment, OwnPicturesTaskConfig, ViTConfig
-from tfm_core.data.own import sets
-from tfm_core.data.own.kinds import proposals, report_of
-from tfm_core.data.own.pictures import PictureForm, Split, arranged, images_of, prepare
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.kinds import proposals, report_of
+from tfm_core.data.user_data.pictures import PictureForm, Split, arranged, images_of, prepare
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed
 from tfm_core.runs.status import Status, write_status
@@ -32,11 +32,11 @@ def taken_in(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     return app
 
 
-def own_of(store: RunStore) -> list[sets.OwnSet]:
+def own_of(store: RunStore) -> list[sets.UserSet]:
     return sets.listed(store.root / "own-data")
 
 
-def kept(store: RunStore) -> sets.OwnSet:
+def kept(store: RunStore) -> sets.UserSet:
     """A set that nobody but the command line keeps."""
     read = read_pictures([("bars.zip", BARS)], PictureForm(size=32))
     made = prepare(arranged(read, Split()), name="Bars")
