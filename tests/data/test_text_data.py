@@ -24,7 +24,7 @@ from tfm_core.data.text import english_sentences as english
 from tfm_core.data.text.hidden_words import SENTINELS, whole_sentence
 from tfm_core.data.text.korean_words import ALL_NOUNS, NOUNS, TIMES, VERBS
 from tfm_core.data.text_data import load_corpus, load_text, n_shared_sources
-from tfm_core.data.user_data.tokens import learned_from_text
+from tfm_core.data.user_data.tokens import learn_from_text
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, SPECIALS, UNK, Vocabulary
 
 SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
@@ -280,7 +280,7 @@ def test_a_sentence_has_its_ends_and_a_window_one_token_less():
 def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
     config = CorpusTaskConfig(text=TEXT, unit=unit, context=11)
     data = load_corpus(corpus_task(config), seed=0)
-    tokens = learned_from_text(unit, TEXT).cut_text(TEXT)
+    tokens = learn_from_text(unit, TEXT).cut_text(TEXT)
     train = tokens[: len(tokens) - 2 * (len(tokens) // 10)]
     assert len(data.windows) == len(train) - 11 + 1
     starts = torch.tensor([0, 3, len(data.windows) - 1])
@@ -293,14 +293,14 @@ def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
         [token for row in split.tgt.tolist() for token in decode(row)]
         for split in (data.train, data.validation, data.test)
     ]
-    assert list(chain.from_iterable(parts)) == learned_from_text(unit, TEXT).cut_text(TEXT)
+    assert list(chain.from_iterable(parts)) == learn_from_text(unit, TEXT).cut_text(TEXT)
     assert all(parts)
     task = corpus_task(CorpusTaskConfig(unit=unit))
     said = task.join_tgt(task.tokens)
     if unit != "words":
         assert said == task.text
     else:
-        assert learned_from_text("words", said).cut_text(said) == task.tokens
+        assert learn_from_text("words", said).cut_text(said) == task.tokens
 
 
 def test_texts_that_cannot_be_learned_and_tokens_they_lack_are_named():

@@ -1,6 +1,11 @@
 """Vocabulary: the tokens that a task knows, each with its number.
 
 The first four numbers are the same everywhere: padding, begin, end and unknown.
+
+Tokens of bytes are shown as the text they stand for. GPT-2 writes each byte as a letter of its own
+alphabet, SentencePiece a byte that it has no piece for as ``<0xEC>``. A part of a character alone
+is shown in that way; in a row of tokens ``token_labels`` shows the character and which of its bytes
+a token has: ``안 1/3``.
 """
 
 from __future__ import annotations

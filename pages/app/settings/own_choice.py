@@ -18,7 +18,7 @@ from tfm_core.data.user_data import sets as own_data
 from tfm_core.data.user_data.kinds import SET_KINDS
 from tfm_core.data.user_data.sets import UserSet
 from tfm_core.data.user_data.texts import inspect_text, prepare
-from tfm_core.data.user_data.tokens import learned_from_text
+from tfm_core.data.user_data.tokens import learn_from_text
 from tfm_core.runs import own_sets
 
 TASKS = {f"own-{kind}": kind for kind in SET_KINDS}
@@ -71,7 +71,7 @@ def _text(checked: CheckedDraft) -> None:
     values = checked.draft.values
     own, unit = drafts.get(values, _TEXT), drafts.get(values, "task.unit")
     text = own or read_text()
-    tokens = learned_from_text(unit, text).cut_text(text)
+    tokens = learn_from_text(unit, text).cut_text(text)
     counts = {"n": f"{len(tokens):,}", "different": f"{len(set(tokens)):,}"}
     if not own:
         words = _("Alice in Wonderland, chapter 1: {n} tokens, {different} distinct.", **counts)

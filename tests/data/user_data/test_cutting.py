@@ -21,7 +21,14 @@ from tfm_core.data.text_data import load_corpus
 from tfm_core.data.user_data import kinds, sets
 from tfm_core.data.user_data.kinds import report_of
 from tfm_core.data.user_data.texts import inspect_text, prepare
-from tfm_core.data.user_data.tokens import CUTS, SPACE, Cutter, learned, learned_from_text, pieces
+from tfm_core.data.user_data.tokens import (
+    CUTS,
+    SPACE,
+    Cutter,
+    learn_from_sentences,
+    learn_from_text,
+    pieces,
+)
 from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.trace.source.carried import spelling_of
 from tfm_core.trace.source.file import text_functions
@@ -58,7 +65,7 @@ def test_a_word_keeps_its_marks_and_is_written_again_as_it_was():
 @pytest.mark.parametrize("unit", CUTS)
 def test_no_token_but_a_character_begins_with_a_mark(unit):
     for sentence in SENTENCES.values():
-        cutter = learned(unit, [sentence] * 3)
+        cutter = learn_from_sentences(unit, [sentence] * 3)
         tokens = cutter.cut(sentence)
         if unit != "characters":
             assert not [t for t in tokens if unicodedata.category(t[0])[0] == "M"]
@@ -67,7 +74,7 @@ def test_no_token_but_a_character_begins_with_a_mark(unit):
 
 def test_byte_pairs_merge_a_letter_with_its_marks():
     assert pieces("हिन्दी है") == ["▁हिन्दी", "▁है"]
-    assert learned("bpe", ["हिन्दी है"] * 3).cut("हिन्दी है") == ("▁हिन्दी", "▁है")
+    assert learn_from_sentences("bpe", ["हिन्दी है"] * 3).cut("हिन्दी है") == ("▁हिन्दी", "▁है")
 
 
 def test_spaces_alone_cut_chords_moves_and_molecules():
@@ -233,7 +240,7 @@ def _below(tmp_path):
 
 @pytest.fixture(scope="module")
 def cutter():
-    return learned_from_text("bpe", CODE + read_text())
+    return learn_from_text("bpe", CODE + read_text())
 
 
 @given(text=SIGNS)
@@ -255,7 +262,7 @@ def test_a_text_of_few_signs_still_has_enough_pieces(text):
 def test_a_text_without_a_single_space_is_cut_into_pieces_too():
     rng = random.Random(0)
     text = "".join(rng.choice("ACGT") for _ in range(5_000))
-    tokens = learned_from_text("bpe", text).cut_text(text)
+    tokens = learn_from_text("bpe", text).cut_text(text)
     assert "".join(tokens) == text
     assert 2 < len(text) / len(tokens) < 10
 
@@ -290,7 +297,7 @@ def test_a_held_out_part_that_merges_well_teaches_nothing(n_repeats):
     rng = random.Random(1)
     mixed = "".join(rng.choice("abcdefghij klmnop\n") for _ in range(600))
     text = mixed + "the cat sat on the mat. " * n_repeats
-    cutter = learned_from_text("bpe", text)
+    cutter = learn_from_text("bpe", text)
     tokens = cutter.cut_text(text)
     train = "".join(tokens[: len(tokens) - 2 * (len(tokens) // 10)])
     assert all("".join(pair).replace(SPACE, " ") in train for pair in cutter.merges)
@@ -318,7 +325,7 @@ def test_a_character_that_the_text_lacks_is_unknown():
 def test_without_a_set_merges_are_learned_from_the_text_of_the_configuration():
     chosen = CorpusTaskConfig(text=CODE, unit="bpe")
     one, other = CorpusTask(chosen), CorpusTask(chosen)
-    learned_from_text.cache_clear()
+    learn_from_text.cache_clear()
     assert one.tokens == other.tokens
     assert len(one.tokens) < len(CODE)
 
@@ -355,7 +362,7 @@ TYPED = [
 
 @with_node
 def test_a_page_cuts_alike():
-    cutter = learned_from_text("bpe", read_text())
+    cutter = learn_from_text("bpe", read_text())
     cut = [cutter.cut_text(normalised(text)) for text in TYPED]
     known = {token for tokens in cut for token in tokens}
     told = {

@@ -13,7 +13,7 @@ from tfm_core.data.user_data import records, text_files
 from tfm_core.data.user_data.layout import guess
 from tfm_core.data.user_data.records import read_records
 from tfm_core.data.user_data.texts import inspect_text, prepare
-from tfm_core.data.user_data.tokens import CUTS, Cutter, learned, pieces
+from tfm_core.data.user_data.tokens import CUTS, Cutter, learn_from_sentences, pieces
 from tfm_core.data.user_data.uploads import LIMITS, TEXT_ENCODINGS, BadData, ColumnLayout, ReadAs
 from tfm_core.data.vocabulary import SPECIALS
 
@@ -366,7 +366,7 @@ def test_five_pairs_are_in_every_part_with_a_warning_and_five_labels_are_refused
     assert report.counts == {"train": 5, "validation": 5, "test": 5}
     assert (report.accounting.total, report.accounting.kept) == (5, 5)
     assert len(report.preview) == len(report.lengths["source"]) == 5
-    assert ["learned by heart" in note for note in sentences(report)] == [True]
+    assert ["has memorised" in note for note in sentences(report)] == [True]
     prepare(report)
     assert "Different sentences: 5; at least 10" in inspect_text("labels", five).refusal
 
@@ -374,7 +374,7 @@ def test_five_pairs_are_in_every_part_with_a_warning_and_five_labels_are_refused
 @pytest.mark.parametrize("unit", CUTS)
 def test_what_is_cut_is_cut_the_same_when_it_was_joined(unit):
     for text in ("Don’t ask: “why?” (now)", "하나 둘 셋", "a-b c_d 3.5", "naïve — so"):
-        cutter = learned(unit, [text, text, "Don’t don’t ask ask"])
+        cutter = learn_from_sentences(unit, [text, text, "Don’t don’t ask ask"])
         tokens = cutter.cut(text)
         assert cutter.cut(cutter.join(tokens)) == tokens
         assert Cutter.from_json(cutter.to_json()) == cutter
@@ -383,7 +383,7 @@ def test_what_is_cut_is_cut_the_same_when_it_was_joined(unit):
 
 
 def test_a_written_mark_of_a_space_is_a_space():
-    cutter = learned("bpe", ["one two", "one two"])
+    cutter = learn_from_sentences("bpe", ["one two", "one two"])
     assert cutter.cut("one▁two") == cutter.cut("one two") == ("▁one", "▁two")
 
 
@@ -391,7 +391,7 @@ def test_merges_are_made_as_the_library_makes_them():
     from tokenizers import Tokenizer, models
 
     raw = [line.split("\t")[0] for line in build.english_german().splitlines()]
-    cutter = learned("bpe", raw, n_merges=60)
+    cutter = learn_from_sentences("bpe", raw, n_merges=60)
     assert len(cutter.merges) == 60
     signs = sorted(
         {sign for one in raw for sign in f"{one}▁"} | {"".join(m) for m in cutter.merges}

@@ -15,7 +15,7 @@ from tfm_core.data.text.in_context import GENERATORS, Generator
 from tfm_core.data.text.task import Pair, TextTask, words_of
 from tfm_core.data.user_data import sets
 from tfm_core.data.user_data.task import user_test_text, user_text, user_vocabulary
-from tfm_core.data.user_data.tokens import Cutter, learned_from_text
+from tfm_core.data.user_data.tokens import Cutter, learn_from_text
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
 
@@ -103,7 +103,7 @@ class CorpusTask(TextTask):
             return Cutter(self.config.unit)
         if self._kept is not None:
             return self._kept[0]
-        return learned_from_text("bpe", self.text, has_test=bool(self._test))
+        return learn_from_text("bpe", self.text, has_test=bool(self._test))
 
     @property
     def _kept(self) -> tuple[Cutter, tuple[str, ...]] | None:

@@ -176,6 +176,10 @@ def _pair(words: list[str], clauses: list[EnglishClause]) -> Pair:
     return Pair(tuple(words), tuple(korean.tokens), tuple(korean.sources))
 
 
+# Glosses: the source word that a target token comes from in most pairs. 달걀 comes from “egg” each
+# time, the particle 이 from the noun before it and from “a”. An ending that follows every verb
+# comes from another word each time, so it has no gloss.
+
 PAIRS = 2000
 """Pairs that are drawn; each word of a grammar is in dozens of them."""
 MIN_SHARE = 0.4

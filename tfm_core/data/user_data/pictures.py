@@ -1,6 +1,6 @@
 """Custom pictures: made one size and colour, split, written as a set, read, and learned.
 
-Every container yields items; ``made_alike`` reads them all, and reports changes and what is
+Every container yields items; ``make_alike`` reads them all, and reports changes and what is
 skipped; ``arranged`` splits them. Duplicates are pictures of the same pixels, once they are alike.
 """
 
@@ -114,7 +114,7 @@ class PictureForm:
         return (1 if self.is_grey else 3) * self.size**2
 
 
-def made_alike(report: Report, name: str, items: Sequence[Item], form: PictureForm) -> None:
+def make_alike(report: Report, name: str, items: Sequence[Item], form: PictureForm) -> None:
     """Fill a report with the pictures of items, read one by one within the limits on all of them.
 
     name: of the upload. The content of an item is uint8 (H, W) or (H, W, 3), or a function that

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
-from tfm_core.data.user_data.pictures import PictureForm, made_alike, part_of
+from tfm_core.data.user_data.pictures import PictureForm, make_alike, part_of
 from tfm_core.data.user_data.pictures_arrays import (
     Arrays,
     arrays_in,
@@ -35,13 +35,13 @@ from tfm_core.data.user_data.uploads import (
     ReadAs,
     Remark,
     Report,
-    begin_of,
     check,
+    first_bytes,
     is_zip,
     kept,
     likely_encoding,
-    member_of,
-    opened_zip,
+    open_zip,
+    read_member,
     set_name,
     shown,
 )
@@ -82,7 +82,7 @@ def _inspect(
         raise StudentError("Choose a zip of folders, or IDX files.")
     first, content = files[0]
     if len(files) == 1 and is_zip(content):
-        with opened_zip(content, shown(first), MAX_FILES) as archive:
+        with open_zip(content, shown(first), MAX_FILES) as archive:
             names = archive.namelist()
             if names and all(name.endswith(".npy") for name in names):
                 _read_arrays(report, [], arrays_in_npz(first, archive), form, choices)
@@ -120,7 +120,7 @@ def _read_arrays(
         is_turned = any("emnist" in item.name.casefold() for item in kept(items))
     report.read_as = ReadAs(is_turned=is_turned)
     report.findings = tuple(Remark("note", words) for words in notes)
-    made_alike(report, "", [*others, *items], form)
+    make_alike(report, "", [*others, *items], form)
 
 
 def _read_zip(
@@ -140,14 +140,16 @@ def _read_zip(
     others = [entry for kind, entry in kinds if kind == "other"]
     link = N_("This is a link to another file.")
     items = [_skipped(entry.filename, link) for kind, entry in kinds if kind == "link"]
-    arrays = [entry for entry in others if is_array_file(entry.filename, begin_of(archive, entry))]
+    arrays = [
+        entry for entry in others if is_array_file(entry.filename, first_bytes(archive, entry))
+    ]
     # beside pictures a table lists their names or labels, which are not read
     if arrays and not pictures:
         items += [_skipped(entry.filename, _NO_PICTURES) for entry in others if entry not in arrays]
         _read_arrays(report, items, arrays_in(_unpacked(name, archive, arrays)), form, choices)
         return
     for entry in others:
-        begin = begin_of(archive, entry)
+        begin = first_bytes(archive, entry)
         is_damaged = not begin and entry.file_size
         items.append(_skipped(entry.filename, IS_DAMAGED if is_damaged else why_not(begin)))
     place_of, outer, report.names = _layout_of(map(_folders, pictures), choices.folders)
@@ -158,11 +160,11 @@ def _read_zip(
         if place is None:
             items.append(_skipped(entry.filename, N_("It is not in a class folder.")))
             continue
-        read_file = partial(member_of, archive, entry)
+        read_file = partial(read_member, archive, entry)
         good.append(Item(read_file, place[1], place[0], name=shown(entry.filename)))
     classes = {item.label for item in good}
     _check_labels(len(good), classes, others)
-    made_alike(report, name, [*items, *good], form)
+    make_alike(report, name, [*items, *good], form)
     beside = (place_of(_folders(entry)) for kind, entry in kinds if kind in ("folder", "other"))
     empty = dict.fromkeys(place[1] for place in beside if place and place[1] not in classes)
     if empty:
@@ -209,7 +211,9 @@ def _kind_of(name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str
         )
     if stat.S_ISLNK(entry.external_attr >> 16):
         return "link"
-    is_picture = path.suffix.casefold() in _ENDINGS or looks_like_picture(begin_of(archive, entry))
+    is_picture = path.suffix.casefold() in _ENDINGS or looks_like_picture(
+        first_bytes(archive, entry)
+    )
     return "picture" if is_picture else "other"
 
 
@@ -220,7 +224,7 @@ def _unpacked(
     files: list[tuple[str, bytes]] = []
     for entry in entries:
         try:
-            files.append((entry.filename, member_of(archive, entry, LIMITS["unpacked"].most)))
+            files.append((entry.filename, read_member(archive, entry, LIMITS["unpacked"].most)))
         except StudentError as error:
             raise StudentError(
                 "{file}: {why}", file=shown(entry.filename), why=error.sentence

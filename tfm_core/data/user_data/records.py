@@ -79,7 +79,7 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
     if entries is not None:
         check("rows", len(entries) - 1)
         entries = [entry if isinstance(entry, dict | list) else None for entry in entries]
-        return of_values(entries, numbered=TEST_ENTRY if is_test else ENTRY, width=width)
+        return records_of(entries, numbered=TEST_ENTRY if is_test else ENTRY, width=width)
     numbered = TEST_LINE if is_test else LINE
     check("rows", text.count("\n") // 10 - 1)
     lines = text.removesuffix("\n").split("\n")
@@ -88,7 +88,7 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
     if sum(_parsed(line) is not None for line in sample) >= 0.5 * len(sample):
         check("rows", sum(not line.isspace() for line in lines if line) - 1)
         values = [_parsed(line) if line.strip() else "" for line in lines]
-        return of_values(values, numbered=numbered, width=width, wrong=_NOT_JSON)
+        return records_of(values, numbered=numbered, width=width, wrong=_NOT_JSON)
     return _of_lines(lines, numbered, width)
 
 
@@ -313,7 +313,7 @@ INSTRUCTION = "instruction + input"
 """A column that joins two of Alpaca's."""
 
 
-def of_values(
+def records_of(
     values: Sequence[object], *, numbered: str, width: int = 0, wrong: str = NOT_TWO_TEXTS
 ) -> Records:
     """Return the records of objects by name, of lists by place, or of chats; "" is a blank line.

@@ -20,7 +20,7 @@ from pathlib import PurePath
 from tfm_core.choices.config.corpus_tasks import text_problem
 from tfm_core.choices.variants.units import HIDDEN, normalised
 from tfm_core.data.user_data import records
-from tfm_core.data.user_data.tokens import learned_from_text
+from tfm_core.data.user_data.tokens import learn_from_text
 from tfm_core.data.user_data.uploads import (
     LIMITS,
     TEXT_ENCODINGS,
@@ -32,8 +32,8 @@ from tfm_core.data.user_data.uploads import (
     check,
     encoding_of_text,
     is_zip,
-    member_of,
-    opened_zip,
+    open_zip,
+    read_member,
     shown,
 )
 from tfm_core.reading import is_text
@@ -75,8 +75,8 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 def read_upload(
     upload: Upload, *, encoding: str | None = None, is_test: bool = False, width: int = 0
 ) -> records.Records:
-    """Return the records of an upload; see ``read_records`` and ``texts_of``. Raises BadData."""
-    texts, used, notes = texts_of(upload, encoding, most=2)
+    """Return the records of an upload; see ``read_records`` and ``read_texts``. Raises BadData."""
+    texts, used, notes = read_texts(upload, encoding, most=2)
     if len(texts) == 1:
         found = records.read_records(texts[0][1], is_test=is_test, width=width)
     else:
@@ -85,7 +85,7 @@ def read_upload(
 
 
 @contextmanager
-def of_test_file() -> Iterator[None]:
+def naming_test_file() -> Iterator[None]:
     """Say of what is refused that it is in the test file."""
     try:
         yield
@@ -94,7 +94,7 @@ def of_test_file() -> Iterator[None]:
         raise
 
 
-def texts_of(
+def read_texts(
     upload: Upload, encoding: str | None, *, most: int
 ) -> tuple[list[tuple[str, str]], str, list[str]]:
     """Return up to ``most`` texts with their names, their encoding, and notes. Raises BadData.
@@ -139,11 +139,11 @@ def _unpacked(content: bytes, most: int) -> tuple[list[tuple[str, bytes | str]],
     """Return the texts in a zip, and a note on what is not read."""
     files: list[tuple[str, bytes | str]]
     try:
-        with opened_zip(content, N_("The zip"), _MAX_PACKED) as archive:
+        with open_zip(content, N_("The zip"), _MAX_PACKED) as archive:
             entries = [entry for entry in archive.infolist() if not _BESIDE.search(entry.filename)]
             _check_names([entry.filename for entry in entries], most)
             files = [
-                (entry.filename, member_of(archive, entry, LIMITS["bytes"].most))
+                (entry.filename, read_member(archive, entry, LIMITS["bytes"].most))
                 for entry in entries
             ]
             beside = sorted({*archive.namelist()} - {name for name, _content in files})
@@ -168,7 +168,7 @@ def _aligned(texts: Sequence[tuple[str, str]], numbered: str) -> records.Records
     if names[0] == names[1] or not all(names):
         names = tuple(path.stem for path in paths)
     note = N_("Read line by line: {first} and {second}.", first=first, second=second)
-    return replace(records.of_values(values, numbered=numbered), names=names, notes=(note,))
+    return replace(records.records_of(values, numbered=numbered), names=names, notes=(note,))
 
 
 def decoded(raw: bytes | str, encoding: str | None = None) -> tuple[str, str]:
@@ -272,7 +272,7 @@ def inspect_continued(
     report.text, report.accounting, used, notes = _read_text(raw, encoding)
     report.read_as = ReadAs(used)
     _check(report.text, report.unit)
-    cutter = learned_from_text(report.unit, report.text, has_test=test is not None)
+    cutter = learn_from_text(report.unit, report.text, has_test=test is not None)
     tokens = cutter.cut_text(report.text)
     n_held_out = max(2, len(tokens) // 10)
     n_train, n_test = len(tokens) - n_held_out, n_held_out
@@ -281,7 +281,7 @@ def inspect_continued(
         start = round(len(report.text) * (1 - n_held_out / len(tokens)))
         notes += _repeat_notes(report.text[:start], report.text[start:])
     else:
-        with of_test_file():
+        with naming_test_file():
             tested, report.test_accounting, _encoding, changed = _read_text(test, encoding)
             _check(tested, report.unit)
         cut = cutter.cut_text(tested)
@@ -316,7 +316,7 @@ def _read_text(upload: Upload, encoding: str | None) -> tuple[str, Accounting, s
 
     Blank lines around it are left out.
     """
-    ((_name, whole),), used, notes = texts_of(upload, encoding, most=1)
+    ((_name, whole),), used, notes = read_texts(upload, encoding, most=1)
     text = whole.strip("\n")
     total, kept = (part.removesuffix("\n").count("\n") + 1 if part else 0 for part in (whole, text))
     if not text.isascii():

@@ -24,10 +24,10 @@ from tfm_core.data.user_data.text_files import (
     NormalisationLog,
     Upload,
     inspect_continued,
-    of_test_file,
+    naming_test_file,
     read_upload,
 )
-from tfm_core.data.user_data.tokens import LABEL, Cutter, learned, learned_from_text
+from tfm_core.data.user_data.tokens import LABEL, Cutter, learn_from_sentences, learn_from_text
 from tfm_core.data.user_data.uploads import (
     GUESSED,
     MAX_PREVIEW,
@@ -117,7 +117,7 @@ def _files_of(report: Report, raw: Upload, test: Upload | None, choices: ReadAs)
     report.skipped = tuple(main.problems)
     if test is None:
         return [main]
-    with of_test_file():
+    with naming_test_file():
         return [main, _test_file(report.kind, test, main, choices)]
 
 
@@ -239,7 +239,7 @@ def report_of(user_set: UserSet) -> Report:
     if user_set.kind == "text":
         report.text = text = user_set.content(TEXT).decode(errors="replace")
         kept = user_vocabulary(user_set.id)
-        tokens = kept[1] if kept else learned_from_text(unit, text).text_vocabulary(text)
+        tokens = kept[1] if kept else learn_from_text(unit, text).text_vocabulary(text)
         report.words = (tokens,)
         return report
     report.items = tuple(
@@ -314,10 +314,10 @@ def _inspect_rows(report: Report, files: Sequence[_TextFile], seed: int, choices
     tests = files[1].rows if files[1:] else None
     rows = _split(kind, files[0].rows, tests, seed, read)
     # byte pairs are learned after the split: the held-out parts teach no merge
-    cut_src = learned(unit, (row.content for row in rows if not row.split))
+    cut_src = learn_from_sentences(unit, (row.content for row in rows if not row.split))
     cut_tgt = Cutter(LABEL)
     if kind != "labels":
-        cut_tgt = learned(unit, (row.label for row in rows if not row.split))
+        cut_tgt = learn_from_sentences(unit, (row.label for row in rows if not row.split))
     cutters = cut_src, cut_tgt
     rows = _read_on(rows, _short_enough(cutters, choices.cut_at), problems)
     if n_cut := sum(row.is_cut for row in rows):

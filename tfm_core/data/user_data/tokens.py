@@ -161,15 +161,15 @@ def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
     return merged
 
 
-def learned(unit: str, texts: Iterable[str], *, n_merges: int = MAX_MERGES) -> Cutter:
+def learn_from_sentences(unit: str, texts: Iterable[str], *, n_merges: int = MAX_MERGES) -> Cutter:
     """Return how sentences are cut; merges are learned from these ones."""
     if unit != "bpe":
         return Cutter(unit)
-    return Cutter(unit, merges_of([piece for text in texts for piece in pieces(text)], n_merges))
+    return Cutter(unit, learn_merges([piece for text in texts for piece in pieces(text)], n_merges))
 
 
 @lru_cache(maxsize=8)
-def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter:
+def learn_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter:
     """Return how a running text is cut; merges are learned from its training part alone.
 
     has_test: the test is a separate text, so only the validation is held out. The training
@@ -188,7 +188,7 @@ def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter
             for piece in pieces_found
             if SPACE not in piece and not piece.strip(" ").isspace()
         ]
-        cutter = Cutter(unit, merges_of(every, min(MAX_MERGES, end // _CHARACTERS_A_MERGE)))
+        cutter = Cutter(unit, learn_merges(every, min(MAX_MERGES, end // _CHARACTERS_A_MERGE)))
         tokens = cutter.cut_text(text)
         while cutter.merges and (len(tokens) < MIN_TOKENS or len(set(tokens)) < 2):
             cutter = Cutter(unit, cutter.merges[: len(cutter.merges) // 2])
@@ -200,7 +200,7 @@ def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter
         end = end_of_train
 
 
-def merges_of(every: Sequence[str], n_merges: int) -> tuple[tuple[str, str], ...]:
+def learn_merges(every: Sequence[str], n_merges: int) -> tuple[tuple[str, str], ...]:
     """Return the merges of pieces, in the order in which they are learned.
 
     Merging ends before pairs that occur once.

@@ -206,7 +206,7 @@ def is_zip(content: bytes) -> bool:
     return content.startswith((b"PK\x03\x04", b"PK\x05\x06"))
 
 
-def begin_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def first_bytes(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """Return the first bytes of a file, b"" where it is damaged."""
     try:
         with archive.open(entry) as file:
@@ -215,7 +215,7 @@ def begin_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         return b""
 
 
-def opened_zip(content: bytes, name: str, most: int) -> zipfile.ZipFile:
+def open_zip(content: bytes, name: str, most: int) -> zipfile.ZipFile:
     """Return a zip of at most ``most`` files. Raises BadData that names it."""
     try:
         return zip_of(content, most=most)
@@ -225,7 +225,7 @@ def opened_zip(content: bytes, name: str, most: int) -> zipfile.ZipFile:
         raise BadData("{name} is damaged. Pack it again.", name=name) from None
 
 
-def member_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_BYTES) -> bytes:
+def read_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_BYTES) -> bytes:
     """Return a file, whatever size its entry claims. Raises StudentError."""
     try:
         with archive.open(entry) as file:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from tfm_core.data.user_data.tokens import apply, merges_of
+from tfm_core.data.user_data.tokens import apply, learn_merges
 from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.text.tokenise import Token
@@ -47,7 +47,7 @@ class Bpe:
 
 def learn(words: Sequence[str], most: int = MAX_MERGES) -> Bpe:
     """Learn up to ``most`` merges from words, the most frequent pair first, within words only."""
-    pairs = merges_of([word + END for word in words], most)
+    pairs = learn_merges([word + END for word in words], most)
     return Bpe(tuple(sorted({*"".join(words), END})), _counted(Counter(words), pairs))
 
 
