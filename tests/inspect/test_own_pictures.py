@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
     form = PictureForm(size=20, is_grey=False)
     read = read_pictures([("bars.zip", packed(stripes(40)))], form)
-    own = sets.write(prepare(arranged(read, Split()), name="Bars"), root=store.root / "own-data")
+    own = sets.write(prepare(arranged(read, Split()), name="Bars"), parent=store.root / "own-data")
     values = proposals(own)[0].experiment.model_dump()
     values["training"] |= {"steps": 90, "batch_size": 16, "learning_rate": 0.005, "snapshots": 6}
     made = store.create(Experiment.parse(values))

@@ -15,17 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from safetensors.numpy import save
 
 from tfm_core.choices.config import Experiment, TunedConfig
 from tfm_core.data.tasks import data_shape
 from tfm_core.data.user_data import sets
 from tfm_core.data.user_data.sets import UserSet
-from tfm_core.export import layout, metrics, readme
+from tfm_core.export import layout, readme
 from tfm_core.export.exports import Progress
 from tfm_core.made_with import versions
+from tfm_core.plots import export
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable, content_of, is_plain, open_tensors
+from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
@@ -145,7 +148,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterat
     tensors, metadata = _checkpoint(run.folder / _LAST)
     yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
-    yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(run.curves())
+    yield 0.1, _SETTINGS, layout.METRICS, export.csv(curves_table(run.curves()))
     data = _carried(run)
     if experiment.training is not None:
         model = source_code(experiment.model, data_shape(experiment), data=data)
@@ -292,3 +295,25 @@ def _content(path: Path) -> bytes | None:
 
 def _json(values: dict[str, Any]) -> bytes:
     return (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def curves_table(curves: Curves) -> pd.DataFrame:
+    """Return all recorded series, one below the other; ``split`` is "train" for the batches.
+
+    Validation of averaged weights, where there are any, is "validation-average".
+    """
+    parts = [
+        _frame("train", curves.steps),
+        _frame("validation", curves.validation),
+        _frame("validation-average", curves.averaged),
+        _frame("test", curves.test),
+    ]
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    rows = [part for part in parts if len(part)]
+    whole = pd.concat(rows) if rows else parts[0]
+    return whole.reindex(columns=names).astype({"step": "int64"})
+
+
+def _frame(split: str, series: Series) -> pd.DataFrame:
+    columns = {name: series[name] for name in series.columns}
+    return pd.DataFrame({"split": [split] * len(series), **columns})

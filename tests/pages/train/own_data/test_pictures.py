@@ -168,7 +168,7 @@ def test_folders_that_may_be_splits_are_asked_about(store):
     }
     app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
     assert "**60** pictures · **2** classes" in words(app)
-    assert "33% of the file was skipped, 30 of 90." in words(app)
+    assert "33% of the file was skipped (30 of 90)." in words(app)
     field = app.main.button_group(key=field_keys(app)["folders"])
     assert field.value == "splits"
     field.set_value("classes").run()
@@ -192,7 +192,7 @@ def test_emnist_is_turned_unless_it_is_switched_off(store):
         ("emnist-letters-train-labels-idx1-ubyte", idx(np.arange(40) % 3 + 1)),
     )
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
-    assert "Transposed: 40 pictures." in words(app)
+    assert "Pictures transposed: 40." in words(app)
     app.main.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.details["classes"] == ["1", "2", "3"]

@@ -215,7 +215,7 @@ def test_long_reviews_are_cut_and_their_number_said_or_left_out(store):
     app = pasted("labels", reviews)
     (cut,) = [field for field in app.main.number_input if field.label == "Cut at (tokens)"]
     assert cut.value == 128
-    assert "Cut at 128 tokens: 20 examples." in words(app)
+    assert "Examples cut at 128 tokens: 20." in words(app)
     cut.set_value(0).run()
     assert "20 lines skipped" in [block.label for block in app.main.expander]
 
