@@ -224,7 +224,7 @@ def test_a_set_of_any_number_of_pictures_is_taken_and_said_to_be_another(folder)
     assert [len(part) for part in (data.train, data.validation, data.test)] == [500, 100, 100]
     words = "This is not the official MNIST: train-images-idx3-ubyte, train-labels"
     assert words in data.remark
-    assert "(600 training, 100 test pictures)" in data.remark
+    assert "(600 training and 100 test pictures)" in data.remark
 
 
 def test_packed_files_of_ones_own_are_taken_whatever_their_checksum(folder):

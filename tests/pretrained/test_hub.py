@@ -103,8 +103,8 @@ def test_a_public_server_downloads_nothing(fake):
     ("error", "sentence"),
     [
         (RepositoryNotFoundError("401"), "The Hub has no public model somebody/tiny-gpt2"),
-        (ConnectionError("no route to host\nmore"), "does not answer: no route to host"),
-        (ValueError(""), "does not answer: ValueError"),
+        (ConnectionError("no route to host\nmore"), "cannot be reached: no route to host"),
+        (ValueError(""), "cannot be reached: ValueError"),
     ],
 )
 def test_what_goes_wrong_with_the_hub_is_said(error, sentence, fake):

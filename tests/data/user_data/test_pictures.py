@@ -258,7 +258,7 @@ LEFT_OUT = {
         BARS | {"bars/lying/zeros.png": bytes(11_000_000)},
         "zeros.png: This file unpacks to more than 10 MB",
     ),
-    "a file without a name": (unflagged({b"": DOT, b"a/1.png": DOT}), "no class folder"),
+    "a file without a name": (unflagged({b"": DOT, b"a/1.png": DOT}), "not in a class folder"),
 }
 
 
@@ -298,11 +298,11 @@ REFUSED = [
     ),
     ([("a.zip", packed({}))], "has no readable picture"),
     ([("a.zip", packed({"a/readme.txt": b"hello"}))], "has no readable picture"),
-    ([("a.zip", packed(BARS)), ("b", b"")], "a.zip is a zip, which is a whole set"),
+    ([("a.zip", packed(BARS)), ("b", b"")], "a.zip is a zip, so it holds a whole set"),
     ([("cat.png", DOT)], "cat.png is not a zip"),
     (
         [("a.zip", packed(folders("train_images", "test_images") | {"train.csv": b"id\n1\n"}))],
-        "“test_images”, “train_images” are named like splits",
+        "“test_images”, “train_images” look like splits",
     ),
     *(
         ([("a.zip", packed(folders("data/images") | others))], "in the folder “images”")
@@ -370,7 +370,7 @@ def test_each_limit_holds(monkeypatch, limit, most, files, match):
 
 def test_too_many_pixels_and_files_are_refused(monkeypatch):
     monkeypatch.setattr(pictures, "MAX_DECODED", 5_000)
-    with pytest.raises(ValueError, match=r"pictures in set\.zip have more than 0 million"):
+    with pytest.raises(ValueError, match=r"set\.zip has more than 0 million"):
         read(BARS)
     monkeypatch.setattr(pictures_zip, "MAX_FILES", 20)
     with pytest.raises(ValueError, match="it has more than 20 files"):
@@ -504,7 +504,7 @@ def test_every_line_is_a_picture_or_left_out_with_its_number():
     assert "254 cells instead of 257" in reasons(found)[0]
     assert "whole number from 0 to 255" in reasons(found)[1]
     assert "no label" in reasons(found)[5]
-    assert "19% of the file was skipped, 6 of 31." in sentences(found, "warning")[0]
+    assert "19% of the file was skipped (6 of 31)." in sentences(found, "warning")[0]
     np.testing.assert_array_equal(images_of(found)[2, 0], IMAGES[3])
     assert str(found.items[2].place) == "line 5 of train.csv"
 

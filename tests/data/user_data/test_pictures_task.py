@@ -171,7 +171,7 @@ def test_duplicates_are_counted_within_across_and_against_the_labels():
     said = sentences(with_parts(of(labels, images), parts))
     assert "also in training: 2." in said[0]
     assert "in several classes: 5;" in said[1]
-    assert said[2] == "Duplicate pictures: 3; 30.png equals 0.png."
+    assert said[2] == "Duplicate pictures: 3. For example, 30.png equals 0.png."
 
 
 def test_pictures_of_one_colour_are_counted():

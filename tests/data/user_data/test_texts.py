@@ -275,7 +275,7 @@ def test_long_texts_are_cut_where_asked_and_left_out_otherwise():
         report = inspect_text("labels", long, unit=unit, choices=choices)
         assert (report.accounting.kept, report.skipped) == (40, ())
         assert max(report.lengths["sentence"]) == 20 - (unit == "characters")  # no space at the end
-        assert "Cut at 20 tokens: 40 examples." in sentences(report)
+        assert "Examples cut at 20 tokens: 40." in sentences(report)
     huge = "".join(f"{n} {'very ' * 5_000},{n % 2}\n" for n in range(20))
     assert inspect_text("labels", huge, choices=choices).counts["train"] == 16
     assert inspect_text("pairs", PAIRS, choices=ReadAs(cut_at=2)).preview[0] == (
@@ -348,7 +348,7 @@ def test_every_label_is_in_training_and_rare_or_common_ones_are_said():
         assert "maybe" in {row.label for row in report.rows["train"]}
         assert any("fewer than 3 sentences: 1" in note for note in sentences(report))
     raw = labelled("no" if n % 10 == 0 else "yes" for n in range(100))
-    assert any("90% of sentences" in note for note in sentences(inspect_text("labels", raw)))
+    assert any("90% of the sentences" in note for note in sentences(inspect_text("labels", raw)))
 
 
 def test_a_label_that_training_does_not_have_is_left_out_of_the_test():

@@ -199,7 +199,7 @@ def test_emnist_is_turned_unless_it_is_switched_off(store):
     np.testing.assert_array_equal(images_of(report_of(own))[:, 0], images)
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
     app.main.toggle(key=field_keys(app)["is_turned"]).set_value(False).run()
-    assert "Transposed" not in words(app)
+    assert "transposed" not in words(app)
 
 
 def test_who_removes_a_set_reads_which_runs_learned_from_it(busy_queue, store):
