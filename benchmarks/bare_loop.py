@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.choices.config import ImageTaskConfig
-from tfm_core.data.augment import augment
-from tfm_core.data.image_data import ImageData
+from tfm_core.data.image_data import ImageData, draw_moves, moved
+from tfm_core.data.moving import to_device
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.loop import Trainer, seeds_of_step
 
@@ -57,13 +57,9 @@ class BareLoop:
             images = data.normalise(data.train.images.index_select(0, indices))
             _dropout, drawn = seeds_of_step(trainer.experiment, self.step)
             generator = torch.Generator().manual_seed(drawn)
-            images = augment(
-                images,
-                shift=task.shift,
-                rotation=task.rotation,
-                scale=task.scale,
-                generator=generator,
-            )
+            most = {"shift": task.shift, "rotation": task.rotation, "scale": task.scale}
+            moves = to_device(draw_moves(len(indices), generator=generator, **most), images.device)
+            images = moved(images, moves, **most)
             logits = trainer.model(images)
             return F.cross_entropy(logits, data.train.labels[indices], label_smoothing=smoothing)
         src, tgt = _cut(data.train.src[indices]), _cut(data.train.tgt[indices])

@@ -51,7 +51,7 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
     ),
     ("tfm_core/runs/auth.py", 'f"{issuer}\\n{subject}"', 'f"{subject}"'),
     (
-        "tfm_core/data/own/sets.py",
+        "tfm_core/data/user_data/sets.py",
         "if not is_example and _digest(content)[:20] != name:",
         "if not is_example and not content:",
     ),
@@ -87,7 +87,7 @@ CHANGE_NOTHING: frozenset[tuple[str, str, str]] = frozenset(
             "st.session_state.get(_RESETS, 0) + 1",
             "((st.session_state.get(_RESETS, 0)) - (1))",
         ),
-        ("tfm_core/data/own/sets.py", "20", "21"),  # each kind has fewer letters
+        ("tfm_core/data/user_data/sets.py", "20", "21"),  # each kind has fewer letters
     }
 )
 """Path, text and new text of changes that were drawn and that nobody could see."""

@@ -21,20 +21,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.data.own.files import read_pictures
+from tests.data.user_data.files import read_pictures
 from tests.pretrained.with_tokenizer import folder_with_tokenizer
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tfm_core import reading
 from tfm_core.choices.config import from_json
-from tfm_core.data.opened.folder import open_folder
-from tfm_core.data.opened.tokenizer import read_words
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.kinds import report_of
-from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.task import own_vocabulary
-from tfm_core.data.own.text_files import read_upload
-from tfm_core.data.own_picture import opened as opened_picture
+from tfm_core.data.opened_folder import open_folder, read_tokenizer
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.kinds import report_of
+from tfm_core.data.user_data.pictures import PictureForm
+from tfm_core.data.user_data.task import user_vocabulary
+from tfm_core.data.user_data.text_files import read_upload
+from tfm_core.data.user_picture import opened as opened_picture
 from tfm_core.export import bundle, importer
 from tfm_core.lessons import attempts, lesson, results
 from tfm_core.looking import file as look_file
@@ -314,7 +313,7 @@ class Readers:
             (folder / "model.safetensors").unlink()
         if name != "tokenizer.json":
             open_folder(folder)
-        words = read_words(folder, n_words=37)
+        words = read_tokenizer(folder, n_words=37)
         words.text_of(words.cut("a cat, aaaa é"))
         assert words.unknown_id is None or words.unknown_id >= 0
 
@@ -328,7 +327,7 @@ class Readers:
             files = {"vocab.json": b'{"a": 0, "b": 1, "ab": 2}', "merges.txt": b"a b"}
         for one, given in (files | {name: content}).items():
             (folder / one).write_bytes(given)
-        words = read_words(folder, n_words=37)
+        words = read_tokenizer(folder, n_words=37)
         words.text_of(words.cut("a cat, aaaa é"))
         words.lost("a cat, aaaa é")
 
@@ -374,11 +373,11 @@ class Readers:
         prepared = sets.Prepared(
             kind, "x", {"train": 1}, {}, {"unit": "word"}, {**files, name: content}
         )
-        with place.below(self.store.root):
+        with sets.below(self.store.root):
             own = sets.write(prepared)
             report_of(own)
             if kind != "pictures":
-                own_vocabulary(own.id)
+                user_vocabulary(own.id)
 
 
 def bombs(readers: Readers) -> dict[str, Callable[[], object]]:

@@ -139,7 +139,7 @@ def test_why_a_curve_may_differ_is_said_in_one_sentence() -> None:
     ]:
         sentence = made_with.why_curves_differ(replace(HERE, **change), HERE)
         assert words in sentence
-        assert ("the app has changed" in sentence) == ("app" in change)
+        assert ("The app has changed" in sentence) == ("app" in change)
         assert made_with.why_curves_differ(HERE, HERE) is None
     sentence = made_with.why_curves_differ(replace(HERE, torch="3.0", device="mps"), HERE)
     assert "PyTorch 3.0 (here 2.13.0), MPS (here the CPU)" in sentence

@@ -10,7 +10,7 @@ import torch
 
 from tests.nightly import IS_NIGHTLY
 from tests.probe.expected_masks import expected_mask
-from tfm_core.data.image_files import is_here
+from tfm_core.data.image_data import is_here
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from tfm_core import settings
 from tfm_core.data.download import SOURCES, DataUnavailable, idx_count, matches
-from tfm_core.data.image_files import data_dir
+from tfm_core.data.image_data import data_dir
 from tfm_core.runs.disk import locks, quota, trash
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue.limits import Limits

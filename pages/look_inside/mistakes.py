@@ -23,7 +23,7 @@ from pages.components import live_figure as component
 from pages.i18n import N_, _, paragraph
 from tfm_core.background import Asked
 from tfm_core.choices.config import OwnTextTaskConfig
-from tfm_core.data.own.task import own_task
+from tfm_core.data.user_data.task import user_task
 from tfm_core.inspect import errors as core
 from tfm_core.inspect.answers import EVALUATIONS, Answers, Evaluation, evaluate
 from tfm_core.inspect.attention.trained import steps_of
@@ -530,7 +530,7 @@ def calibrated(run: Run, answers: Answers) -> None:
 def scores(run: Run, answers: Answers) -> None:
     assert answers.written is not None
     task = run.experiment.task
-    own = own_task(task) if isinstance(task, OwnTextTaskConfig) else None
+    own = user_task(task) if isinstance(task, OwnTextTaskConfig) else None
     are_words = own is None or own.cutters[1].unit in _OF_WORDS
     join = " ".join if own is None or are_words else own.join_tgt
     predicted = [join(text.tokens) for text in answers.written]

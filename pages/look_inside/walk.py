@@ -91,7 +91,7 @@ DRAWN = "picture-"
 class Walk:
     """What is walked through: the reader's own text or drawing, what is knocked out, the block.
 
-    own_digit: ``DRAWN`` and a drawing as ``own_picture.to_text`` writes it, or "" for none. block:
+    own_digit: ``DRAWN`` and a drawing as ``user_picture.to_text`` writes it, or "" for none. block:
     the one that the steps open.
     """
 
@@ -270,7 +270,7 @@ def takes_drawing(run: Run) -> bool:
 
 def draw(run: Run, drawing: npt.NDArray[np.uint8] | None) -> None:
     """Take a drawing (H, W) in place of the run's own pictures; None goes back to these."""
-    from tfm_core.data.own_picture import to_text
+    from tfm_core.data.user_picture import to_text
     from tfm_core.inspect.attention.example import read_picture
 
     view.put(SCOPE, own_digit="")
@@ -302,7 +302,7 @@ def _untrained(text: str) -> Subject:
 
 @byte_cache.cached
 def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) -> Subject:
-    from tfm_core.data.own_picture import from_text
+    from tfm_core.data.user_picture import from_text
     from tfm_core.inspect.attention.example import look_at_text
     from tfm_core.inspect.attention.trained import model_of_step
     from tfm_core.inspect.knockouts.engine import knocked_out

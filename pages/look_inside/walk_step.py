@@ -15,7 +15,7 @@ from pages.i18n import _, paragraph
 from tfm_core.anatomy.names import SCHEME_LABELS
 from tfm_core.choices.config import built
 from tfm_core.choices.variants.forms import SCALES
-from tfm_core.data.opened.spelling import text_of
+from tfm_core.data.vocabulary import text_of_names
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.model import walk as plots
@@ -380,7 +380,7 @@ def example_name(subject: Subject, index: int) -> str:
     src = [word for word in subject.tokens("src", index) or () if word != "<pad>"]
     if not src:  # a language model: its text is all there is
         src = [word for word in subject.tokens("tgt", index) or () if word != "<pad>"]
-    return f"{index + 1}: {text_of(src)}" if src else ""
+    return f"{index + 1}: {text_of_names(src)}" if src else ""
 
 
 def used(step: Step) -> None:

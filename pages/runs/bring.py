@@ -22,7 +22,7 @@ from pages.app.typed import MAX_MEGABYTES, escape
 from pages.i18n import _
 from pages.server.streamlit_internals import free_uploads
 from tfm_core import settings
-from tfm_core.data.own import sets
+from tfm_core.data.user_data import sets
 from tfm_core.runs import own_sets
 from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import Run

@@ -17,8 +17,8 @@ from pages.train import start
 from tfm_core.anatomy.trained import trained
 from tfm_core.choices.config import Experiment, TunedConfig, built
 from tfm_core.choices.config.pretrained_tasks import TRAINS
-from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.tasks import data_shape
+from tfm_core.data.user_data.sets import UserSet
 from tfm_core.runs import fine_tuning
 from tfm_core.runs.fine_tuning import Part
 from tfm_core.runs.labels import MAX_GROUP, MAX_NAME
@@ -57,7 +57,7 @@ def words(run: Run) -> str:
     return _trained(run.experiment)
 
 
-def _data(kind: str) -> OwnSet | None:
+def _data(kind: str) -> UserSet | None:
     sets = own_choice.sets(kind)
     options = list(sets) if kind == "labels" else ["", *sets]
     chosen = st.selectbox(
@@ -133,7 +133,7 @@ def _schedule(part: Part, usual: Experiment) -> Part:
     return replace(part, steps=int(steps), rate=float(rate), alpha=alpha)
 
 
-def _buttons(run: Run, own: OwnSet | None, part: Part, *, is_off: bool) -> None:
+def _buttons(run: Run, own: UserSet | None, part: Part, *, is_off: bool) -> None:
     with st.container(horizontal=True, gap="small"):
         alone = st.button(
             _("Fine-tune"),

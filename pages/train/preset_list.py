@@ -25,7 +25,7 @@ from tfm_core.choices.config import (
 )
 from tfm_core.choices.presets import PRESETS, Preset
 from tfm_core.data import caption_words
-from tfm_core.data.scenes import PlacedDigit
+from tfm_core.data.caption_words import PlacedDigit
 
 _SEED = 6  # gives short examples
 _SCENE = (PlacedDigit(7, 21, 0), PlacedDigit(3, 14, 28))

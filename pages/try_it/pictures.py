@@ -31,9 +31,9 @@ from pages.components.digits import (
 )
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import IMAGE_TASKS, CaptionTaskConfig, ImageTaskConfig, ViTConfig
-from tfm_core.data import own_picture
-from tfm_core.data.own_picture import picture_to_input
-from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, PlacedDigit
+from tfm_core.data import user_picture
+from tfm_core.data.caption_words import CANVAS, GRID, LARGE, SMALL, PlacedDigit
+from tfm_core.data.user_picture import picture_to_input
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.attention import pictures
 from tfm_core.inspect.attention.example import read_picture
@@ -94,7 +94,7 @@ HAND = Number("", first=0, low=0, high=10_000)
 
 @dataclass(frozen=True)
 class LinkedDrawing:
-    """A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
+    """A sample's index, or ``picture-`` and a drawing as ``user_picture.to_text`` writes it."""
 
     digit: str = view.written(
         rf"[0-9]|{PICTURE}.{{1,{_MAX}}}",
@@ -126,7 +126,7 @@ def _board(run: Run, is_ready: bool) -> None:
         note=note,
         key=key,
     )
-    drawn = "" if reading is None else PICTURE + own_picture.to_text(reading.seen[None])
+    drawn = "" if reading is None else PICTURE + user_picture.to_text(reading.seen[None])
     if drawn:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             words = _("Maps: mean attention of all patches to each.")
@@ -157,7 +157,7 @@ def _on_board(run: Run, key: str) -> DrawnDigit:
         if wanted.startswith(PICTURE):
             facts = run.experiment.task_as(ImageTaskConfig).facts
             try:
-                picture = own_picture.from_text(wanted.removeprefix(PICTURE), facts)
+                picture = user_picture.from_text(wanted.removeprefix(PICTURE), facts)
                 digit = base64.b64encode(picture.tobytes()).decode()
             except ValueError as error:
                 view_link.warn(_(error))

@@ -23,9 +23,9 @@ from tfm_core.choices.config import CorpusTaskConfig, Experiment, TextTaskConfig
 from tfm_core.choices.config.corpus_tasks import text_problem
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.tasks import UNITS
-from tfm_core.data.corpus.task import read_text
-from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import text_task
+from tfm_core.data.text.corpus import read_text
+from tfm_core.data.user_data.tokens import learn_from_text
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.conclusions import settling_depths
 from tfm_core.inspect.text.language_model import (
@@ -544,7 +544,7 @@ def own_text(_run: Run | None = None) -> None:
     help = N_("Words need much more text than characters.")
     unit = view.one(view.choice(N_("Tokens"), units, "characters", help=help), "unit", "train")
     read = text or read_text()
-    tokens = learned_from_text(unit, read).cut_text(read)
+    tokens = learn_from_text(unit, read).cut_text(read)
     st.caption(
         ngettext(
             "{n} token, {different} distinct.",

@@ -26,10 +26,10 @@ from pages.i18n import N_, _, paragraph
 from pages.try_it import answer, pictures
 from tfm_core.choices.config import CorpusTaskConfig, Experiment
 from tfm_core.choices.variants.tasks import UNITS
-from tfm_core.data.opened.spelling import running
 from tfm_core.data.tasks import text_task
-from tfm_core.data.text import TextTask
-from tfm_core.data.text.glosses import language_of
+from tfm_core.data.text.english_korean import language_of
+from tfm_core.data.text.task import TextTask
+from tfm_core.data.vocabulary import text_pieces
 from tfm_core.inspect import generation
 from tfm_core.inspect.attention.maps import aligning_head, head_map
 from tfm_core.inspect.attention.trained import steps_of
@@ -499,7 +499,7 @@ def _search(run: Run, source: Source, how: How, forced: Forced) -> None:
         gap = UNITS[_unit(run)].separator
 
         def join(tokens: Sequence[str]) -> str:
-            return gap.join(map(visible, running(tokens)))
+            return gap.join(map(visible, text_pieces(tokens)))
 
     answer.searched(comparison, lambda tokens: join(tokens) or "–", key=SCOPE, step=step)
 

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
-from tests.data.own.files import packed, png
+from tests.data.user_data.files import packed, png
 
 pytestmark = pytest.mark.browser
 

@@ -38,8 +38,8 @@ from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.record import Registry
 from tfm_core.choices.variants.training import OPTIMISERS
-from tfm_core.data.own.pictures import FITS
-from tfm_core.data.own.tokens import CUTS
+from tfm_core.data.user_data.pictures import FITS
+from tfm_core.data.user_data.tokens import CUTS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.learning_rate import advised
 from tfm_core.inspect.attention.heads import ROLES

@@ -11,13 +11,18 @@ from tfm_core.data.caption_words import (
     ENGLISH_PLACES,
     KOREAN,
     KOREAN_PLACES,
+    PlacedDigit,
+    are_disjoint,
     caption,
+    covered,
+    gaps,
     join,
     longest,
+    named_order,
+    relation,
     vocabulary,
 )
 from tfm_core.data.captions import SceneChanges, are_plain, compose, ink_boxes, load_captions
-from tfm_core.data.scenes import PlacedDigit, are_disjoint, covered, gaps, named_order, relation
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 CANVAS, GRID, LARGE, SMALL = 49, 7, 21, 14  # pixels

@@ -11,19 +11,22 @@ import pytest
 import torch
 
 from tfm_core.choices.config import IMAGE_TASKS, ImageTaskConfig, OwnPicturesTaskConfig
-from tfm_core.data.augment import augment, shifted, transformed
 from tfm_core.data.download import SOURCES, fetch, matches, unpack_gzip
-from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import (
     DataUnavailable,
     ImageSplit,
     data_dir,
+    draw_moves,
     load_images,
     mislabelled,
+    moved,
+    read_embedded,
+    shifted,
     split_off,
+    transformed,
 )
-from tfm_core.data.own.pictures import load_own_pictures
 from tfm_core.data.torchvision_import import torchvision
+from tfm_core.data.user_data.pictures import load_user_pictures
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +170,7 @@ def test_a_wrong_label_is_any_other_class_also_of_ones_own_pictures():
     assert torch.equal(split.labels, true)
     config = OwnPicturesTaskConfig()
     clean, noisy = (
-        load_own_pictures(config.replace(label_noise=share), seed=2) for share in (0.0, 0.5)
+        load_user_pictures(config.replace(label_noise=share), seed=2) for share in (0.0, 0.5)
     )
     n = len(clean.train)
     assert int((clean.train.labels != noisy.train.labels).sum()) == round(0.5 * n)
@@ -219,9 +222,9 @@ def test_a_set_of_any_number_of_pictures_is_taken_and_said_to_be_another(folder)
     small_set(folder)
     data = load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
     assert [len(part) for part in (data.train, data.validation, data.test)] == [500, 100, 100]
-    words = "MNIST is not the official set: train-images-idx3-ubyte, train-labels"
+    words = "This is not the official MNIST: train-images-idx3-ubyte, train-labels"
     assert words in data.remark
-    assert "(600 training, 100 test pictures)" in data.remark
+    assert "(600 training and 100 test pictures)" in data.remark
 
 
 def test_packed_files_of_ones_own_are_taken_whatever_their_checksum(folder):
@@ -231,7 +234,7 @@ def test_packed_files_of_ones_own_are_taken_whatever_their_checksum(folder):
         path.unlink()
     data = load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
     assert len(data.test) == 100
-    assert "not the official set" in data.remark
+    assert "not the official MNIST" in data.remark
 
 
 def test_pictures_without_labels_are_counted(folder):
@@ -277,7 +280,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("TFM_DATA_DIR", str(blocked))
-    with pytest.raises(DataUnavailable, match=r"Cannot write to .* Set TFM_DATA_DIR"):
+    with pytest.raises(DataUnavailable, match=r"is not writable .* Set TFM_DATA_DIR"):
         load_images(ImageTaskConfig(name="mnist"), seed=0)
 
 
@@ -404,11 +407,15 @@ def lit(images):
     return [divmod(int(image.argmax()), SIDE) for image in images]
 
 
+def augment(images, *, generator, **most):
+    return moved(images, draw_moves(len(images), generator=generator, **most), **most)
+
+
 def test_nothing_to_do_is_the_identity_and_moves_equal_exact_ones(images):
     assert augment(images, shift=0, rotation=0, scale=0, generator=seeded()) is images
     down, right = torch.tensor([0, 1, -2, 3, 0]), torch.tensor([0, 2, 1, -3, -1])
-    moved = shifted(images, down, right)
-    for before, after, dy, dx in zip(images, moved, down.tolist(), right.tolist(), strict=True):
+    exact = shifted(images, down, right)
+    for before, after, dy, dx in zip(images, exact, down.tolist(), right.tolist(), strict=True):
         for row in range(SIDE):
             for column in range(SIDE):
                 from_row = min(max(row - dy, 0), SIDE - 1)
@@ -424,9 +431,9 @@ def test_nothing_to_do_is_the_identity_and_moves_equal_exact_ones(images):
 
 
 def test_shifts_reach_every_distance_and_zooming_enlarges():
-    moved = augment(dots(400), shift=2, rotation=0, scale=0, generator=seeded())
-    assert set(lit(moved)) == {(5 + dy, 5 + dx) for dy in range(-2, 3) for dx in range(-2, 3)}
-    assert torch.equal(moved.sum((1, 2, 3)), torch.ones(400))
+    moves = augment(dots(400), shift=2, rotation=0, scale=0, generator=seeded())
+    assert set(lit(moves)) == {(5 + dy, 5 + dx) for dy in range(-2, 3) for dx in range(-2, 3)}
+    assert torch.equal(moves.sum((1, 2, 3)), torch.ones(400))
     disc = torch.zeros(1, 1, SIDE, SIDE)
     disc[..., 4:7, 4:7] = 1
     none = torch.zeros(1)

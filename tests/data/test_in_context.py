@@ -11,8 +11,8 @@ import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
 from tfm_core.choices.config import ConfigError, CorpusTaskConfig
-from tfm_core.data.corpus.column_sums import carries, columns, is_sum, known, numbers, written
-from tfm_core.data.corpus.in_context import (
+from tfm_core.data.tasks import corpus_task, load
+from tfm_core.data.text.in_context import (
     ALPHABET,
     GENERATORS,
     INPUTS,
@@ -20,16 +20,21 @@ from tfm_core.data.corpus.in_context import (
     TENTHS,
     TRIGGERS,
     back_copy,
+    carries,
     chain,
+    column_sum,
     copy_floors,
     floors,
+    is_sum_bit,
     line,
     losses_on_line,
     next_letters,
+    partial_scores,
+    read_sum,
     rounded,
     seen_before,
+    written_sum,
 )
-from tfm_core.data.tasks import corpus_task, load
 from tfm_core.training.loop import build
 
 pytestmark = pytest.mark.quick
@@ -231,8 +236,8 @@ WIDTH = 3  # two bits and their sum
 def test_every_third_bit_is_that_of_the_sum(length):
     rng = random.Random(1)
     for _ in range(50):
-        tokens = columns(rng, length)
-        a, b, total = numbers(tokens)
+        tokens = column_sum(rng, length)
+        a, b, total = read_sum(tokens)
         assert len(tokens) == length
         assert a + b == total
         assert max(a, b) < 2 ** (length // WIDTH - 1)
@@ -240,26 +245,26 @@ def test_every_third_bit_is_that_of_the_sum(length):
 
 @pytest.mark.parametrize("length", [4, 5, 7, 8, 16, 17])
 def test_any_length_begins_whole_columns(length):
-    tokens = columns(random.Random(2), length)
+    tokens = column_sum(random.Random(2), length)
     assert len(tokens) == length
-    a, b, total = numbers(tokens)
+    a, b, total = read_sum(tokens)
     n = length // WIDTH
     assert (a + b) % 2**n == total
 
 
 def test_a_carry_runs_on_and_wrong_ways_have_their_shares():
-    tokens = written([1, 1, 1], [1, 0, 0], 12)
-    assert numbers(tokens) == (7, 1, 8)
+    tokens = written_sum([1, 1, 1], [1, 0, 0], 12)
+    assert read_sum(tokens) == (7, 1, 8)
     assert carries(tokens) == [0, 1, 1, 1]
-    assert is_sum("110100001") == [False, False, True] * 3
+    assert is_sum_bit("110100001") == [False, False, True] * 3
     assert GENERATORS["column-sums"].counts("11") == [False, False]
     trainer = build(experiment("decoder-only", "column-sums"))
     assert trainer.objective.loss_lower_bound() == 0
     counted = trainer.data.train.counted
     assert counted is not None
-    assert counted[0].tolist() == is_sum(range(counted.size(1)))
+    assert counted[0].tolist() == is_sum_bit(range(counted.size(1)))
     """Each way is carried out on all sums of three bits, beside the true one."""
-    sums = [written(bits[:3], bits[3:], 12) for bits in product(range(2), repeat=6)]
+    sums = [written_sum(bits[:3], bits[3:], 12) for bits in product(range(2), repeat=6)]
     no_carry = one_column = 0
     for tokens in sums:
         d = list(map(int, tokens))
@@ -268,7 +273,7 @@ def test_a_carry_runs_on_and_wrong_ways_have_their_shares():
             before = d[3 * column - 3 : 3 * column - 1] if column else (0, 0)
             no_carry += (a + b) % 2 == total
             one_column += (a + b + (sum(before) >= 2)) % 2 == total
-    found = known(sums)
+    found = partial_scores(sums)
     assert found.no_carry == no_carry / (4 * len(sums))
     assert found.one_column == one_column / (4 * len(sums))
     assert found.no_carry < found.one_column < 1

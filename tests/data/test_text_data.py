@@ -19,14 +19,12 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.corpus_tasks import LONGEST_SENTENCE, CorpusTaskConfig
 from tfm_core.choices.config.text_tasks import shares
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus import grammar
-from tfm_core.data.corpus.load import load_corpus
-from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.tasks import corpus_task, load, text_task
 from tfm_core.data.text import english_sentences as english
+from tfm_core.data.text.hidden_words import SENTINELS, whole_sentence
 from tfm_core.data.text.korean_words import ALL_NOUNS, NOUNS, TIMES, VERBS
-from tfm_core.data.text.span_corruption import SENTINELS, whole
-from tfm_core.data.text_data import load_text, n_shared_sources
+from tfm_core.data.text_data import load_corpus, load_text, n_shared_sources
+from tfm_core.data.user_data.tokens import learn_from_text
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, SPECIALS, UNK, Vocabulary
 
 SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
@@ -51,7 +49,7 @@ def sources(split):
 
 def told_apart(pair):
     if SENTINELS[0] in pair.src:
-        return whole(pair)
+        return whole_sentence(pair)
     return pair.tgt if MASK in pair.src else pair.src
 
 
@@ -133,7 +131,7 @@ def test_what_is_said_of_unseen_examples_is_true(name):
         assert in_training == 0
         in_training = sum(pair.src in sources for pair in test) / len(test)
     elif name == "span-corruption":
-        assert not {whole(pair) for pair in train} & {whole(pair) for pair in test}
+        assert not set(map(whole_sentence, train)) & set(map(whole_sentence, test))
         in_training = sum(pair.src in sources for pair in test) / len(test)
     elif name != "grammar":
         assert not sources & {pair.src for pair in test}
@@ -243,10 +241,10 @@ def probability(words):
 def test_the_entropy_and_the_longest_sentence_are_those_of_the_draws(unit):
     rng = random.Random(3)
     task = corpus_task(CorpusTaskConfig(name="grammar", unit=unit))
-    drawn = [grammar.sentence(rng) for _ in range(20_000)]
+    drawn = [english.one_clause(rng) for _ in range(20_000)]
     entropy = mean(-math.log(probability(words)) for words in drawn)
     tokens = mean(1 + len(task.tokenize(_written(words, unit))) for words in drawn)
-    assert grammar.entropy_per_token(unit) == pytest.approx(entropy / tokens, rel=0.004)
+    assert english.entropy_per_token(unit) == pytest.approx(entropy / tokens, rel=0.004)
     data = load_corpus(corpus_task(CorpusTaskConfig(name="grammar", unit=unit)), seed=0)
     longest = max(len(pair.tgt) for pair in data.train.pairs)
     assert 0.6 * LONGEST_SENTENCE[unit] < longest <= LONGEST_SENTENCE[unit]
@@ -282,7 +280,7 @@ def test_a_sentence_has_its_ends_and_a_window_one_token_less():
 def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
     config = CorpusTaskConfig(text=TEXT, unit=unit, context=11)
     data = load_corpus(corpus_task(config), seed=0)
-    tokens = learned_from_text(unit, TEXT).cut_text(TEXT)
+    tokens = learn_from_text(unit, TEXT).cut_text(TEXT)
     train = tokens[: len(tokens) - 2 * (len(tokens) // 10)]
     assert len(data.windows) == len(train) - 11 + 1
     starts = torch.tensor([0, 3, len(data.windows) - 1])
@@ -295,14 +293,14 @@ def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
         [token for row in split.tgt.tolist() for token in decode(row)]
         for split in (data.train, data.validation, data.test)
     ]
-    assert list(chain.from_iterable(parts)) == learned_from_text(unit, TEXT).cut_text(TEXT)
+    assert list(chain.from_iterable(parts)) == learn_from_text(unit, TEXT).cut_text(TEXT)
     assert all(parts)
     task = corpus_task(CorpusTaskConfig(unit=unit))
     said = task.join_tgt(task.tokens)
     if unit != "words":
         assert said == task.text
     else:
-        assert learned_from_text("words", said).cut_text(said) == task.tokens
+        assert learn_from_text("words", said).cut_text(said) == task.tokens
 
 
 def test_texts_that_cannot_be_learned_and_tokens_they_lack_are_named():

@@ -13,8 +13,8 @@ from tests.training.test_loop import experiment
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
-from tfm_core.data.own.tokens import learned
 from tfm_core.data.tasks import text_task
+from tfm_core.data.user_data.tokens import learn_from_sentences
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export.query_settings import as_json, query_settings
 from tfm_core.trace.source.carried import carried
@@ -80,7 +80,7 @@ def test_the_page_cuts_and_joins_as_tasks_and_sets_do() -> None:
         assert answer["joined"] == [task.join_tgt(tokens) for tokens in one["tokens"]], name
     task = text_task(EXPERIMENTS["own-pairs"].task)
     texts = [task.join_src(pair.src) for pair in task.splits["train"]]
-    cutter = learned("bpe", texts, n_merges=60)
+    cutter = learn_from_sentences("bpe", texts, n_merges=60)
     tokens = [cutter.cut(text) for text in texts]
     known = {token for one in tokens for token in one}
     told = {

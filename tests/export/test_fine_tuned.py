@@ -51,7 +51,7 @@ def test_a_fine_tuned_language_model_leaves_as_a_folder_and_is_opened_again(
 
 def test_what_cannot_leave_says_so(trained):
     run = trained("bert", Part())
-    with pytest.raises(StudentError, match="zip of everything"):
+    with pytest.raises(StudentError, match="not as a zip"):
         bundle(run)
     export = next(one for one in EXPORTS if one.name == "hugging-face")
     assert "another layer" in str(export.refusal(run))

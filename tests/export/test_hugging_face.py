@@ -17,7 +17,7 @@ from tfm_core.choices.config import DecoderOnlyConfig, ViTConfig
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.choices.presets import PRESETS
 from tfm_core.cli import main
-from tfm_core.data.opened.tokenizer import read_words
+from tfm_core.data.opened_folder import read_tokenizer
 from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.export import hugging_face
 from tfm_core.export.exports import EXPORTS
@@ -191,7 +191,7 @@ def test_a_run_is_a_folder_with_its_tokenizer_and_card(name, store, tmp_path):
     assert export.refusal(run) is None
     folder = unpacked(export.make(run), tmp_path / "folder")
     checked = check_folder(folder)
-    words = read_words(folder, n_words=checked.shape.src_vocabulary)
+    words = read_tokenizer(folder, n_words=checked.shape.src_vocabulary)
     data, task = carried(run.experiment), text_task(run.experiment.task)
     ids = task.src_vocabulary.encode(task.tokenize(data.example))
     found = words.cut(data.example)
@@ -215,7 +215,7 @@ def test_a_folder_without_a_tokenizer_is_said_not_to_open_again(
     monkeypatch.setattr(hugging_face, "_tokenizer", lambda fit, data: {})
     run = untrained(store, small(PRESETS["gpt-grammar"].experiment))
     assert main(["export", run.id, "--hugging-face", "--out", str(tmp_path / "mine.zip")]) == 0
-    assert "does not open here" in capsys.readouterr().err
+    assert "cannot open it" in capsys.readouterr().err
     assert main(["open", str(tmp_path / "mine.zip"), "--quiet"]) == 2
     assert "has no tokenizer.json" in capsys.readouterr().err
 

@@ -18,10 +18,10 @@ from tests.pretrained.with_tokenizer import (
     UNKNOWN_PIECE,
     folder_with_tokenizer,
 )
-from tfm_core.data.opened import task as tasks
-from tfm_core.data.opened.folder import Unopenable
-from tfm_core.data.own import place
+from tfm_core.data import opened_task as tasks
+from tfm_core.data.opened_folder import Unopenable
 from tfm_core.data.tasks import text_task
+from tfm_core.data.user_data import sets
 from tfm_core.decoding import SamplingConfig
 from tfm_core.export.bundle import bundle
 from tfm_core.export.opening import open_run, size_of, unzipped
@@ -238,7 +238,7 @@ def test_a_tokenizer_that_is_gone_is_a_sentence(opened):
 
 def test_another_folder_of_runs_has_its_own_tokenizers(opened, tmp_path):
     run, _model = opened("gpt2")
-    with place.below(tmp_path / "elsewhere"), pytest.raises(StudentError, match="tokenizer"):
+    with sets.below(tmp_path / "elsewhere"), pytest.raises(StudentError, match="tokenizer"):
         text_task(run.experiment.task).tokenize("the cat")
 
 
@@ -291,8 +291,8 @@ def test_a_picture_is_explained_measured_on_nothing_and_of_its_own_size(opened):
             "no name for class 4",
         ),
         ("t5", {"decoder_start_token_id": None, "pad_token_id": None}, "begins or ends"),
-        ("t5", {"eos_token_id": None}, "ends an answer"),
-        ("t5", {"eos_token_id": 36}, "ends an answer"),
+        ("t5", {"eos_token_id": None}, "end token"),
+        ("t5", {"eos_token_id": 36}, "end token"),
         ("t5", {"d_kv": 5}, "does not fit config.json"),
         ("t5", {"feed_forward_proj": "gated-silu"}, "feed_forward_proj is gated-silu"),
         ("t5", {"relative_attention_num_buckets": 16}, "relative_attention_num_buckets"),

@@ -113,7 +113,7 @@ CONTENTS = {
     ),
     "settings of a newer version": (
         lambda p: _experiment(with_facts(p, versions={"tfm_core": "9.0"}), hologram=1),
-        rf"from version 9\.0; this is {tfm_core.__version__}",
+        rf"from version 9\.0; some of its settings are unknown in {tfm_core.__version__}",
     ),
     "no form": (lambda p: with_facts(p, format="one"), "no format number"),
     "no experiment in it": (lambda p: _experiment(p, model=3), "is not valid"),
@@ -172,7 +172,7 @@ CONTENTS = {
         lambda p: p | {"a\u202egpj.py": b"x"},
         "unsafe file name",
     ),
-    "capitals only": (lambda p: p | {"MODEL.PY": b"x"}, "differs only in case"),
+    "capitals only": (lambda p: p | {"MODEL.PY": b"x"}, "differ only in case"),
     "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies inside another file"),
     "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size"),
     "too many files": (
@@ -234,7 +234,7 @@ def test_a_name_that_only_begins_like_a_device_is_taken(good, store):
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_is_there_twice_is_refused(good, store):
-    refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "is there twice")
+    refused(added(good, _entry(layout.EXPERIMENT), b"{}"), store, "appears twice")
 
 
 def test_another_way_of_packing_is_refused(good, store):
@@ -274,7 +274,7 @@ def test_what_is_no_zip_is_refused(store):
 
 def test_a_zip_for_more_than_four_gigabytes_is_refused(good, store):
     content = packed(good)
-    refused(content[:-22] + b"PK\x06\x07" + bytes(16) + content[-22:], store, "more than 4 GB")
+    refused(content[:-22] + b"PK\x06\x07" + bytes(16) + content[-22:], store, "above 4 GB")
 
 
 def test_a_zip_that_was_cut_off_is_refused(good, store):

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from tests.data.own.files import pictures_report
-from tests.data.own.test_texts import LABELS, PAIRS
+from tests.data.user_data.files import pictures_report
+from tests.data.user_data.test_texts import LABELS, PAIRS
 from tests.export.exported import (
     assert_same_run,
     is_valid,
@@ -42,9 +42,9 @@ from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.sinks import SINKS
 from tfm_core.choices.variants.stems import POOLINGS
 from tfm_core.choices.variants.training import OPTIMISERS
-from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.pictures import Split, arranged
-from tfm_core.data.own.texts import inspect_text
+from tfm_core.data.user_data import kinds, sets
+from tfm_core.data.user_data.pictures import Split, arranged
+from tfm_core.data.user_data.texts import inspect_text
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import (
@@ -272,7 +272,7 @@ def test_a_run_without_a_checkpoint_says_that_it_has_no_weights(with_recorded, t
     write_status(run.folder, Status("stopped", step=0, total_steps=7))
     folder = unpacked(bundle(run), tmp_path / "taken")
     assert not (folder / layout.WEIGHTS).exists()
-    assert "no weights here" in (folder / layout.README).read_text()
+    assert "No weights are included" in (folder / layout.README).read_text()
 
 
 def test_weights_that_are_no_numbers_stay_here(with_recorded):
@@ -282,7 +282,7 @@ def test_weights_that_are_no_numbers_stay_here(with_recorded):
     save_file(broken, path, {"trainer": "{}"})
     parts = members(bundle(run))
     assert layout.WEIGHTS not in parts
-    assert "aren't finite numbers" in " ".join(parts[layout.README].decode().split())
+    assert "are not finite" in " ".join(parts[layout.README].decode().split())
 
 
 def test_a_damaged_run_is_a_sentence(with_recorded):
@@ -312,7 +312,7 @@ def prepared(kind):
 
 def run_on(store, kind):
     """A run that stopped at its first step, on a set that was added to its folder."""
-    with place.below(store.root):
+    with sets.below(store.root):
         experiment = kinds.proposal(sets.write(prepared(kind))).experiment
         values = experiment.model_dump()
         values["training"] |= {"steps": 3, "batch_size": 4, "validate_every": 2, "snapshots": 2}
@@ -323,7 +323,7 @@ def run_on(store, kind):
 def test_a_set_that_goes_along_is_learned_from_elsewhere(kind, here, there):
     run = run_on(here, kind)
     brought = import_run(io.BytesIO(bundle(run, with_set=True)), there)
-    with place.below(there.root):
+    with sets.below(there.root):
         (own,) = sets.listed()
         assert own.id == sets.set_of(run.experiment.task)
         assert sets.missing(run.experiment.task) is None
@@ -335,12 +335,12 @@ def test_without_being_asked_for_no_set_leaves(here, there):
     run = run_on(here, "pairs")
     content = bundle(run)
     assert not [name for name in members(content) if name.startswith(layout.SET)]
-    assert b"The data that the model learned from are not here" in b" ".join(
+    assert b"The training data is not included" in b" ".join(
         members(content)[layout.README].split()
     )
     brought = import_run(io.BytesIO(content), there)
     assert brought.origin.data == "My pairs"
-    with place.below(there.root):
+    with sets.below(there.root):
         assert sets.listed() == []
     assert own_set(brought) is None
     assert execute(brought).state == "failed"
@@ -353,7 +353,7 @@ def test_what_the_set_is_called_goes_on_from_zip_to_zip(here, there):
 
 
 def test_a_set_that_comes_with_the_app_stays_out_of_the_zip(here):
-    with place.below(here.root):
+    with sets.below(here.root):
         run = untrained(here, kinds.proposal(sets.find("example-pairs")).experiment)
     content = members(bundle(run, with_set=True))
     assert own_set(run) is None
@@ -426,11 +426,11 @@ CONTENTS = {
     "one more file": (lambda p: p | {f"{layout.SET}more.txt": b"x"}, "does not belong to a set"),
     "lines that are none": (
         lambda p: forged(p, lambda files: files | {"train.jsonl": b'{"a": 1}\n'}),
-        "data in this zip are damaged",
+        "data in this zip is damaged",
     ),
     "tokens that are none": (
         lambda p: forged(p, lambda files: files | {"tokens.json": b"[1, 2]"}),
-        "data in this zip are damaged",
+        "data in this zip is damaged",
     ),
     "another way to cut": (
         lambda p: forged(
@@ -439,7 +439,7 @@ CONTENTS = {
                 files | {"tokens.json": files["tokens.json"].replace(b'"words",', b'"x",')}
             ),
         ),
-        "data in this zip are damaged|does not fit",
+        "data in this zip is damaged|does not fit",
     ),
     "more words than the model has room for": (
         lambda p: forged(p, _more_words),
@@ -486,6 +486,6 @@ def test_what_was_tried_before_it_is_kept_is_gone(good, there, tmp_path, monkeyp
     before = set(tmp_path.iterdir())
     import_run(io.BytesIO(packed(good)), there)
     assert set(tmp_path.iterdir()) - before <= {there.root}
-    kept = there.root / place.FOLDER / sets.set_of(there.list()[0].experiment.task)
+    kept = there.root / sets.FOLDER / sets.set_of(there.list()[0].experiment.task)
     assert stat.S_ISDIR(kept.stat().st_mode)
     shutil.rmtree(there.root)

@@ -4,13 +4,13 @@ import shutil
 
 import pytest
 
-from tests.data.own.files import packed, read_pictures, stripes
+from tests.data.user_data.files import packed, read_pictures, stripes
 from tfm_core.choices.config import Experiment
-from tfm_core.data.own import sets
-from tfm_core.data.own.kinds import proposals
-from tfm_core.data.own.pictures import PictureForm, Split, arranged, prepare
-from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.tasks import data_shape
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.kinds import proposals
+from tfm_core.data.user_data.pictures import PictureForm, Split, arranged, prepare
+from tfm_core.data.user_data.sets import SetMissing
 from tfm_core.inspect import stage
 from tfm_core.inspect.answers import answers, wrong_first
 from tfm_core.inspect.attention.example import look_at_picture, read_picture
@@ -32,7 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
     form = PictureForm(size=20, is_grey=False)
     read = read_pictures([("bars.zip", packed(stripes(40)))], form)
-    own = sets.write(prepare(arranged(read, Split()), name="Bars"), root=store.root / "own-data")
+    own = sets.write(prepare(arranged(read, Split()), name="Bars"), parent=store.root / "own-data")
     values = proposals(own)[0].experiment.model_dump()
     values["training"] |= {"steps": 90, "batch_size": 16, "learning_rate": 0.005, "snapshots": 6}
     made = store.create(Experiment.parse(values))

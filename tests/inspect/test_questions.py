@@ -40,7 +40,7 @@ TEXT = "the tallest dog sees a small cat, the small dog sees it"
 def test_questions_on_words_padding_and_axes_are_asked_where_they_fit() -> None:
     word = compound_of(TEXT)
     assert word == "tallestsmall"
-    learned = tokenise.learn_merges(tokenise.words_of(TEXT))
+    learned = tokenise.learn_bpe(tokenise.words_of(TEXT))
     tokens = tokenise.bpe_tokens(learned, [word], len(learned.merges))
     assert sound(about_compound(word, tokens)).answer == str(len(tokens))
     unknown = tokenise.by_word(word, tokenise.vocabulary(tokenise.word_counts(TEXT)))

@@ -11,7 +11,7 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import grid, opened, said
-from tfm_core.data.text.glosses import glosses_of
+from tfm_core.data.text.english_korean import glosses_of
 from tfm_core.inspect import stage
 from tfm_core.inspect.attention import alignment
 from tfm_core.studies.experiments import race_of_attention

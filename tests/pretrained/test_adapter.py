@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.pretrained.models_of_transformers import FOLDERS, IDS
-from tfm_core.data.opened.folder import Unopenable
+from tfm_core.data.opened_folder import Unopenable
 from tfm_core.pretrained.lora import add_lora, merge_lora, merged_state
 from tfm_core.pretrained.model import check_folder, load_model
 
@@ -63,7 +63,7 @@ def test_its_base_lies_inside_it_or_both_in_one_folder(adapter, tmp_path):
 @pytest.mark.parametrize("base", ["some/gpt3", "..", "/", "", None, 3])
 def test_without_its_base_it_says_what_it_needs(adapter, base):
     written(adapter, base_model_name_or_path=base)
-    with pytest.raises(Unopenable, match=f"adapter of {base}, which is not here"):
+    with pytest.raises(Unopenable, match=f"needs its base model, {base}"):
         check_folder(adapter)
 
 

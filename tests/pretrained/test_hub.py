@@ -9,7 +9,7 @@ import pytest
 
 from tests.pretrained.with_tokenizer import folder_with_tokenizer
 from tfm_core.cli.entry import main
-from tfm_core.data.opened.folder import Unopenable
+from tfm_core.data.opened_folder import Unopenable
 from tfm_core.pretrained import hub
 from tfm_core.runs import RunStore
 
@@ -91,38 +91,38 @@ def test_what_is_no_id_is_not_asked_for(name, fake):
 def test_without_the_package_a_sentence_says_how_to_get_it(fake, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(Unopenable, match=r"pip install -r requirements-hub\.txt"):
-        hub.found(NAME, is_public=False)
+        hub.find_model(NAME, is_public=False)
 
 
 def test_a_public_server_downloads_nothing(fake):
-    with pytest.raises(Unopenable, match="a public server downloads no model"):
-        hub.found(NAME, is_public=True)
+    with pytest.raises(Unopenable, match="a public server does not download models"):
+        hub.find_model(NAME, is_public=True)
 
 
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
         (RepositoryNotFoundError("401"), "The Hub has no public model somebody/tiny-gpt2"),
-        (ConnectionError("no route to host\nmore"), "does not answer: no route to host"),
-        (ValueError(""), "does not answer: ValueError"),
+        (ConnectionError("no route to host\nmore"), "cannot be reached: no route to host"),
+        (ValueError(""), "cannot be reached: ValueError"),
     ],
 )
 def test_what_goes_wrong_with_the_hub_is_said(error, sentence, fake):
     fake.error = error
     with pytest.raises(Unopenable, match=sentence):
-        hub.found(NAME, is_public=False)
+        hub.find_model(NAME, is_public=False)
 
 
 def test_a_mistake_of_ours_is_not_taken_for_one_of_the_hub(fake):
     fake.error = KeyError("sha")
     with pytest.raises(KeyError):
-        hub.found(NAME, is_public=False)
+        hub.find_model(NAME, is_public=False)
 
 
 def test_weights_beyond_the_limit_or_without_safetensors_are_not_downloaded(fake):
     with pytest.raises(Unopenable, match="the limit is"):
-        hub.found(NAME, is_public=False, most=100)
+        hub.find_model(NAME, is_public=False, most=100)
     (fake.path / "model.safetensors").unlink()
     with pytest.raises(Unopenable, match="has no safetensors weights"):
-        hub.found(NAME, is_public=False)
+        hub.find_model(NAME, is_public=False)
     assert not fake.asked

@@ -11,7 +11,7 @@ import torch
 
 from tfm_core.choices.config.image_tasks import ImageTaskFacts
 from tfm_core.data.moving import normalised
-from tfm_core.data.opened.folder import Unopenable
+from tfm_core.data.opened_folder import Unopenable
 from tfm_core.pretrained.pictures import PREPROCESSOR, class_names, photographs, pixels_of
 
 pytestmark = pytest.mark.quick

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.pretrained.models_of_transformers import FOLDERS, IDS
-from tfm_core.data.opened.folder import Unopenable
+from tfm_core.data.opened_folder import Unopenable
 from tfm_core.pretrained.model import check_folder, load_model
 
 pytestmark = pytest.mark.quick
@@ -175,7 +175,7 @@ def test_a_config_of_no_model_here_is_refused_in_a_sentence(folder, changes, wor
     ("changes", "word"),
     [
         ({"n_layer": 3}, "missing"),
-        ({"n_layer": 1}, "no place"),
+        ({"n_layer": 1}, "not part of"),
         ({"vocab_size": 38}, "wte"),
         ({"n_positions": 12}, "wpe"),
         ({"n_embd": 24}, "shape"),
@@ -204,7 +204,7 @@ def test_missing_unexpected_and_doubled_tensors_are_named(folder):
     ("name", "front", "word"),
     [
         ("llama", "lm_head.", "no output layer over words"),
-        ("t5", "decoder.", "encoder of T5"),
+        ("t5", "decoder.", "T5's encoder"),
         ("vit", "classifier.", "no classifier"),
     ],
 )

@@ -8,10 +8,9 @@ import re
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from tfm_core.data.opened.folder import Unopenable
-from tfm_core.data.opened.spelling import named, text_of
-from tfm_core.data.opened.task import TokenizerVocabulary
-from tfm_core.data.opened.tokenizer import read_words
+from tfm_core.data.opened_folder import Unopenable, read_tokenizer
+from tfm_core.data.opened_task import TokenizerVocabulary
+from tfm_core.data.vocabulary import position_labels, text_of_names
 from tfm_core.sentences import StudentError
 
 pytestmark = pytest.mark.quick
@@ -32,7 +31,7 @@ def folder(tmp_path):
 
 
 def test_a_text_is_cut_whole(folder):
-    words = read_words(folder, n_words=7)
+    words = read_tokenizer(folder, n_words=7)
     cut = words.cut("the cats zebra cat")
     assert cut == (0, 3, 5, 2, 4, 1)  # neither cut off nor filled up, as its file asks for
     assert words.text_of([3, 4, 6, 99, -1]) == "the cats"
@@ -45,7 +44,7 @@ def test_bytes_are_shown_as_text(tmp_path):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    words = read_words(tmp_path, n_words=256)
+    words = read_tokenizer(tmp_path, n_words=256)
     cut = words.cut("aé 안")
     assert words.text_of(cut) == "aé 안"
     known = TokenizerVocabulary(words.shown())
@@ -71,9 +70,9 @@ def test_bytes_are_shown_as_text(tmp_path):
 )
 def test_names_of_any_tokenizer_are_shown_as_text(given, shown, text):
     names = given.split(" ")
-    assert list(named(names)) == (shown or names)
-    assert named(named(names)) == named(names)
-    assert text_of(named(names)) == text
+    assert list(position_labels(names)) == (shown or names)
+    assert position_labels(position_labels(names)) == position_labels(names)
+    assert text_of_names(position_labels(names)) == text
 
 
 @pytest.mark.parametrize(
@@ -82,17 +81,17 @@ def test_names_of_any_tokenizer_are_shown_as_text(given, shown, text):
 def test_what_is_no_tokenizer_is_refused(folder, text):
     (folder / "tokenizer.json").write_text(text)
     with pytest.raises(Unopenable, match=r"tokenizer\.json"):
-        read_words(folder, n_words=7)
+        read_tokenizer(folder, n_words=7)
 
 
 def test_a_vocabulary_larger_than_the_table_is_refused(folder):
     with pytest.raises(Unopenable, match="7 tokens"):
-        read_words(folder, n_words=6)
+        read_tokenizer(folder, n_words=6)
     values = json.loads((folder / "tokenizer.json").read_text())
     values["model"]["vocab"] = {}
     (folder / "tokenizer.json").write_text(json.dumps(values))
     with pytest.raises(Unopenable, match=r"tokenizer\.json"):
-        read_words(folder, n_words=7)
+        read_tokenizer(folder, n_words=7)
 
 
 @pytest.mark.parametrize("files", [("tokenization_mine.py",), ("spiece.model",), ("merges.txt",)])
@@ -101,7 +100,7 @@ def test_a_tokenizer_that_needs_code_is_refused_with_the_command_that_writes_one
         (tmp_path / name).write_text("raise SystemExit")
     save = re.escape("AutoTokenizer.from_pretrained(PATH).save_pretrained(PATH)")
     with pytest.raises(Unopenable, match=save):
-        read_words(tmp_path, n_words=7)
+        read_tokenizer(tmp_path, n_words=7)
 
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "The", "cafe", "café", "##s", "한", "\u2028"]
@@ -120,16 +119,16 @@ def test_a_list_of_words_is_read_as_berts(settings, ids, tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     if settings is not None:
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
-    words = read_words(tmp_path, n_words=11)
+    words = read_tokenizer(tmp_path, n_words=11)
     assert words.cut("The cafés 한 한") == ids
     assert words.tokens == tuple(WORDS)
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[new]": 11, "[newer]": 12}))
-    words = read_words(tmp_path, n_words=13)
+    words = read_tokenizer(tmp_path, n_words=13)
     assert words.cut("[newer][new]", is_whole=False) == (12, 11)
     again = tmp_path / "again"
     again.mkdir()
     (again / "tokenizer.json").write_bytes(words.content)  # what a run keeps
-    assert read_words(again, n_words=13).digest == words.digest
+    assert read_tokenizer(again, n_words=13).digest == words.digest
 
 
 def test_byte_pairs_are_read_as_gpt_2s(tmp_path):
@@ -137,7 +136,7 @@ def test_byte_pairs_are_read_as_gpt_2s(tmp_path):
     vocabulary = {token: number for number, token in enumerate(letters)}
     (tmp_path / "vocab.json").write_text(json.dumps(vocabulary))
     (tmp_path / "merges.txt").write_text("#version: 0.2\nt h\nth e\nĠ the\n", encoding="utf-8")
-    words = read_words(tmp_path, n_words=8)
+    words = read_tokenizer(tmp_path, n_words=8)
     assert words.cut("the thet<|endoftext|>") == (5, 6, 0, 7)
     assert words.text_of([5, 6]) == "the the"
 
@@ -160,7 +159,7 @@ def test_a_list_of_words_that_is_none_is_refused(files, name, tmp_path):
     for file, content in files.items():
         (tmp_path / file).write_bytes(content)
     with pytest.raises(Unopenable, match=name):
-        read_words(tmp_path, n_words=7)
+        read_tokenizer(tmp_path, n_words=7)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +176,7 @@ def test_letters_that_byte_pairs_leave_out_are_known(normalizer, text, lost, tmp
     if normalizer is not None:
         tokenizer.normalizer = normalizer
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    assert read_words(tmp_path, n_words=3).lost(text) == lost
+    assert read_tokenizer(tmp_path, n_words=3).lost(text) == lost
 
 
 @pytest.mark.parametrize(
@@ -190,9 +189,9 @@ def test_letters_that_byte_pairs_leave_out_are_known(normalizer, text, lost, tmp
 )
 def test_a_word_that_a_tokenizer_has_no_token_for_is_said(model, tmp_path):
     Tokenizer(model).save(str(tmp_path / "tokenizer.json"))
-    words = read_words(tmp_path, n_words=7)
+    words = read_tokenizer(tmp_path, n_words=7)
     assert words.cut("the") == (0,)
-    with pytest.raises(StudentError, match="may have no token for what its vocabulary lacks"):
+    with pytest.raises(StudentError, match="may have no token for unknown characters"):
         words.cut("zebra")
 
 
@@ -202,7 +201,7 @@ def test_a_tokenizer_that_makes_texts_endless_is_refused(n, folder):
     tokenizer.normalizer = normalizers.Sequence([normalizers.Replace("a", "aa")] * n)
     tokenizer.save(str(folder / "tokenizer.json"))
     with pytest.raises(Unopenable, match="times as long; the limit is 1,000"):
-        read_words(folder, n_words=7)
+        read_tokenizer(folder, n_words=7)
 
 
 def test_the_normalizer_of_llama_is_none_that_grows(folder):
@@ -210,10 +209,10 @@ def test_the_normalizer_of_llama_is_none_that_grows(folder):
     llama = [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
     tokenizer.normalizer = normalizers.Sequence([*llama, normalizers.NFKC()])
     tokenizer.save(str(folder / "tokenizer.json"))
-    assert read_words(folder, n_words=7).cut("the", is_whole=False)
+    assert read_tokenizer(folder, n_words=7).cut("the", is_whole=False)
 
 
 def test_long_texts_are_refused(folder):
-    words = read_words(folder, n_words=7)
+    words = read_tokenizer(folder, n_words=7)
     with pytest.raises(StudentError, match="limit"):
         words.cut("a" * 20_001)

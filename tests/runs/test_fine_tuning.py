@@ -11,9 +11,9 @@ from tests.pretrained.with_tokenizer import CLS, SEP
 from tfm_core import settings
 from tfm_core.anatomy.trained import trained
 from tfm_core.choices.config import ConfigError, from_json, to_json
-from tfm_core.data.own import place
-from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.tasks import data_shape, text_task
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.texts import inspect_text, prepare
 from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.trained import model_of, weight_histograms
 from tfm_core.pretrained import base
@@ -97,7 +97,7 @@ def test_what_is_trained_changes_and_nothing_else(name, trains, opened, own, sto
 def test_the_numbers_that_are_trained_are_counted_as_they_are(name, trains, opened, own):
     run = opened(name)
     experiment = tuned(run, own("labels" if name == "bert" else "text"), Part(trains, 1))
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         trainer = build(experiment)
         found = trained(experiment.model, data_shape(experiment), experiment.task)
     assert found.n == sum(one.numel() for one in trainer.parameters)
@@ -110,7 +110,7 @@ def test_the_numbers_that_are_trained_are_counted_as_they_are(name, trains, open
 
 
 def new_model_of(experiment, run):
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         return new_model(experiment)
 
 
@@ -129,7 +129,7 @@ def test_it_begins_as_the_opened_model_and_from_scratch_does_not(opened, own):
 def test_it_learns_and_what_it_learned_is_seen(trains, opened, own, store):
     run = store.create(short(tuned(opened("bert"), own("labels"), Part(trains, rank=3)), 60))
     assert execute(run).state == "finished"
-    with place.below(store.root):
+    with sets.below(store.root):
         task = text_task(run.experiment.task)
         example = look_at_text(run, "the cats the cat the")
     ids = task.src_vocabulary.encode(example.item["src"])
@@ -150,7 +150,7 @@ def test_a_run_that_goes_on_from_its_checkpoint_ends_like_one_that_never_stopped
 ):
     run = opened("bert")
     experiment = short(tuned(run, own("labels"), Part(trains, 1, 2)), 6)
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         whole = build(experiment)
         for _event in train(whole):
             pass

@@ -13,7 +13,7 @@ import pytest
 
 from pages.app.runs import run_actions
 from pages.app.runs.run_actions import Start
-from tests.data.own.test_sets import PREPARED
+from tests.data.user_data.test_sets import PREPARED
 from tests.runs.waiting import tiny
 from tests.sweeps.made import a_plan
 from tfm_core.data.tasks import data_shape

@@ -7,16 +7,16 @@ import shutil
 
 import pytest
 
-from tests.data.own.test_texts import LABELS, PAIRS
+from tests.data.user_data.test_texts import LABELS, PAIRS
 from tests.export.exported import members, packed
 from tfm_core.choices.config import Experiment, from_query, to_query
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.text_tasks import OWN_TEXT_TASKS
-from tfm_core.data.corpus import task as corpus_texts
-from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.sets import SetMissing
-from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.tasks import data_shape, text_task
+from tfm_core.data.text import corpus as corpus_texts
+from tfm_core.data.user_data import kinds, sets
+from tfm_core.data.user_data.sets import SetMissing
+from tfm_core.data.user_data.texts import inspect_text, prepare
 from tfm_core.data.vocabulary import UNK
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused
@@ -68,7 +68,7 @@ def whole(tmp_path, monkeypatch, request):
     """A run that a worker trained which was told no more than its folder."""
     kind, family, *unit = request.param
     store = RunStore(tmp_path / "runs", recorded=None)
-    with place.below(store.root):
+    with sets.below(store.root):
         options = {} if kind != "pairs" else {"unit": UNITS.get(family, "words")}
         options |= {"unit": unit[0]} if unit else {}
         experiment = made(kind, family, **options)
@@ -120,7 +120,7 @@ def test_a_run_whose_set_is_gone_opens_and_says_why_it_cannot_go_on(whole):
     store = RunStore(whole.folder.parent, recorded=None)
     again = store.fork(whole.id, steps=9)
     fresh = store.create(whole.experiment)
-    shutil.rmtree(store.root / place.FOLDER)
+    shutil.rmtree(store.root / sets.FOLDER)
     assert whole.problem is None
     assert whole.probe().items
     assert whole.snapshot(whole.snapshot_steps()[0]).texts
@@ -141,7 +141,7 @@ HOST = Visitor("0" * 64, is_public=False)
 
 def trained(store, kind, **options):
     """A run of three steps on a set that was added to its folder."""
-    with place.below(store.root):
+    with sets.below(store.root):
         own = sets.write(prepare(inspect_text(kind, RAW[kind], **options)))
         values = kinds.proposal(own).experiment.model_dump()
     values["training"] |= {"steps": 3, "batch_size": 4, "validate_every": 2, "snapshots": 2}
@@ -157,7 +157,7 @@ def remove_set(store, run):
 
 def read(store, run, kind):
     """What a model says of a typed sentence."""
-    with place.below(store.root):
+    with sets.below(store.root):
         example = look_at_text(run, TYPED[kind])
         return example.answer, example.item
 
@@ -168,7 +168,7 @@ def test_a_run_whose_set_was_removed_reads_as_before(here, kind):
     before = read(here, run, kind)
     remove_set(here, run)
     assert read(here, run, kind) == before
-    with place.below(here.root):
+    with sets.below(here.root):
         task = text_task(run.experiment.task)
         assert task.src_vocabulary.encode(task.tokenize(TYPED[kind])).count(UNK) == 1
         assert "is not here" in sets.missing(run.experiment.task)
@@ -177,7 +177,7 @@ def test_a_run_whose_set_was_removed_reads_as_before(here, kind):
         if kind == "pairs":
             assert source_of(run, TYPED[kind]).truth is None
     own_sets.undo(sets.set_of(run.experiment.task), store=here, visitor=HOST)
-    with place.below(here.root):
+    with sets.below(here.root):
         assert text_task(run.experiment.task).missing is None
 
 
@@ -189,7 +189,7 @@ def test_a_damaged_copy_of_a_vocabulary_is_passed_over(here):
     manifest = damaged / set_id / sets.SET
     manifest.write_bytes(manifest.read_bytes() + b" ")
     remove_set(here, run)
-    with place.below(here.root):
+    with sets.below(here.root):
         assert sets.find_vocabulary(set_id).folder == run.folder / sets.VOCABULARY / set_id
 
 
@@ -200,7 +200,7 @@ def test_a_run_that_is_brought_without_its_set_reads_as_it_did(here, there, kind
     corpus_texts.learned_task.cache_clear()
     brought = import_run(io.BytesIO(content), there)
     assert read(there, brought, kind)[0] == read(here, run, kind)[0]
-    with place.below(there.root):
+    with sets.below(there.root):
         assert sets.listed() == []
     third = RunStore(there.root.parent / "third", recorded=None)
     again = import_run(io.BytesIO(bundle(brought)), third)
@@ -212,7 +212,7 @@ def test_no_example_is_kept_and_the_zip_of_another_visitor_holds_no_name(here):
     kept = [path for path in (run.folder / sets.VOCABULARY).rglob("*") if path.is_file()]
     assert sorted(path.name for path in kept) == ["set.json", "tokens.json"]
     assert not any(b"und mehr" in path.read_bytes() for path in kept)
-    with place.below(here.root):
+    with sets.below(here.root):
         assert not [n for n in members(bundle(run, with_labels=False)) if "vocabulary" in n]
 
 

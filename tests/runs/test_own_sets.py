@@ -4,13 +4,13 @@ import dataclasses
 
 import pytest
 
-from tests.data.own.test_sets import ONE, OTHER, PREPARED
+from tests.data.user_data.test_sets import ONE, OTHER, PREPARED
 from tests.limits import limited
 from tests.runs.waiting import tiny
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.experiment import Experiment
-from tfm_core.data.own import place
-from tfm_core.data.own.sets import SetMissing
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.sets import SetMissing
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import NotYours, Visitor
 from tfm_core.runs.disk import quota
@@ -135,7 +135,7 @@ def test_another_visitors_copy_does_not_keep_a_set_and_says_that_it_is_gone(stor
     copy = learning(store, own, OTHER)
     own_sets.remove(own.id, store=store, visitor=MINE)
     assert own_sets.listed(store, MINE) == []
-    with place.below(store.root):
+    with sets.below(store.root):
         assert execute(copy).state == "failed"
     assert "is not here" in copy.status.reason
 

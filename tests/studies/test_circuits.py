@@ -10,8 +10,8 @@ import torch
 
 from tests.training.test_loop import experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus.in_context import floors, line
-from tfm_core.data.corpus.load import validation_sequences
+from tfm_core.data.text.in_context import floors, line
+from tfm_core.data.text_data import validation_sequences
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.attention.heads import behind_earlier
 from tfm_core.inspect.attention.trained import data_of, model_of

@@ -8,8 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
-from tfm_core.data.corpus.in_context import TRIGGERS
 from tfm_core.data.image_data import load_images
+from tfm_core.data.text.in_context import TRIGGERS
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.recorded.build import place_of
 from tfm_core.runs.curves import Curves

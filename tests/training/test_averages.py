@@ -14,10 +14,9 @@ from tests.training.test_loop import EXPERIMENTS, IDS, experiment, records
 from tests.training.test_patience import RESTLESS
 from tfm_core.choices.config import Experiment
 from tfm_core.data.tasks import data_shape
-from tfm_core.export.bundle import bundle
+from tfm_core.export.bundle import bundle, curves_table
 from tfm_core.export.importer import import_run
 from tfm_core.export.layout import weight_names
-from tfm_core.export.metrics import table
 from tfm_core.facts.memory import of_run
 from tfm_core.plots import of_run as plots_of_run
 from tfm_core.plots.training.curves import curve_lines
@@ -199,7 +198,12 @@ def test_a_run_draws_writes_and_takes_along_both_curves_and_the_average(tmp_path
     assert curves.tested("average") == "average"
     roles = {line["role"] for line in curve_lines(curves, scores_sequences=True)}
     assert {"validation", "whole", "average", "average_whole"} <= roles
-    assert set(table(curves)["split"]) == {"train", "validation", "validation-average", "test"}
+    assert set(curves_table(curves)["split"]) == {
+        "train",
+        "validation",
+        "validation-average",
+        "test",
+    }
     assert "validation of the averaged weights" in summary(figures(run))
     assert "average of the weights up to step 6" in summary(figures(run))
     names = [trace.name for trace in plots_of_run.curves(OpenedRun(run)).data]

@@ -5,8 +5,8 @@ import torch
 
 from tests.training.test_loop import experiment, goes_on_with_the_same_curve
 from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
-from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.tasks import corpus_task
+from tfm_core.data.text.english_sentences import entropy_per_token
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 

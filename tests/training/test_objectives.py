@@ -16,8 +16,7 @@ from tfm_core.choices.config import (
     ConfigError,
     tasks_for,
 )
-from tfm_core.data.text.masked_words import posterior
-from tfm_core.data.text.span_corruption import posterior as posterior_of_spans
+from tfm_core.data.text.hidden_words import span_posterior, word_posterior
 from tfm_core.data.vocabulary import EOS, MASK, PAD, SPECIALS
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.experts import MixtureOfExperts
@@ -50,7 +49,7 @@ class Knows(nn.Module):
         logits = torch.full((*src.shape, len(vocabulary)), -30.0)
         for row, ids in enumerate(src.tolist()):
             tokens = [vocabulary.token(i) for i in ids if i != PAD]
-            for position, shares in posterior(tokens, self.objective.data.n_draws).items():
+            for position, shares in word_posterior(tokens, self.objective.data.n_draws).items():
                 for word, share in shares.items():
                     logits[row, position, vocabulary.id_of(word)] = math.log(share)
         return logits if query_positions is None else tokens_at(logits, query_positions)
@@ -189,7 +188,7 @@ class KnowsSpans(nn.Module):
         logits = torch.full((*tgt_in.shape, len(vocabulary)), -30.0)
         for row, (ids, written) in enumerate(zip(src.tolist(), tgt_in.tolist(), strict=True)):
             tokens = [vocabulary.token(i) for i in ids if i != PAD]
-            answers = posterior_of_spans(tokens, task.percent, n_draws)
+            answers = span_posterior(tokens, task.percent, n_draws)
             ways = {(*vocabulary.encode(words), EOS): p for words, p in answers.items()}
             for at in range(len(written)):
                 so_far = tuple(written[1 : at + 1])

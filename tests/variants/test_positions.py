@@ -22,8 +22,8 @@ from tfm_core.choices.variants.record import Registry, UnknownVariant, resolve
 from tfm_core.choices.variants.recurrent import ALIGNMENT_SCORES, CELLS
 from tfm_core.choices.variants.tasks import LANGUAGES, UNITS
 from tfm_core.data import caption_words
-from tfm_core.data.own.tokens import learned_from_text
-from tfm_core.data.scenes import LARGE, PlacedDigit
+from tfm_core.data.caption_words import LARGE, PlacedDigit
+from tfm_core.data.user_data.tokens import learn_from_text
 from tfm_core.models.build import BUILDERS
 from tfm_core.models.build_stack import added_positions
 
@@ -195,7 +195,7 @@ def test_a_unit_cuts_a_text_and_loses_no_letter(name, tokens):
 
 
 def test_every_unit_and_every_language_has_its_own_words():
-    cuts = {learned_from_text(unit, TEXT * 9) for unit in UNITS}
+    cuts = {learn_from_text(unit, TEXT * 9) for unit in UNITS}
     assert len({tuple(cutter.cut_text(TEXT)) for cutter in cuts}) == len(UNITS)
     scene = [PlacedDigit(8, 0, 0), PlacedDigit(3, LARGE, 0)]
     captions = set()

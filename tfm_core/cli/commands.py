@@ -149,9 +149,9 @@ def open_folder(options: argparse.Namespace) -> int:
         elif os.path.isfile(path):
             return _open_look(path, options)
         elif hub.is_id(options.folder):
-            model = hub.found(options.folder, is_public=settings.read().public)
+            model = hub.find_model(options.folder, is_public=settings.read().public)
             if not options.quiet:
-                print(_(model.words), file=sys.stderr)
+                print(_(model.size_message), file=sys.stderr)
             path, name = model.folder(), name or model.name.rpartition("/")[2]
         if not options.quiet:
             print(_(size_of(path)), file=sys.stderr)

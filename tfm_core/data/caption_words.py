@@ -1,8 +1,9 @@
-"""Captions: the one sentence, in English or Korean, that describes a scene. No torch.
+"""Scenes of digits on a canvas, and the captions that describe them. No torch.
 
-Numbers are named in ascending order (``scenes.named_order``), and the place of the first is told
-from each of the others: “a three above a seven, left of an eight”, or
-삼은 칠 위에 있고 팔 왼쪽에 있다.
+Every digit stands in its own square; squares are disjoint, so of two digits one is wholly left of,
+right of, above or below the other. A caption is one sentence, in English or Korean. It names the
+numbers in ascending order (``named_order``), and says where the first is from each of the others:
+“a three above a seven, left of an eight”, or 삼은 칠 위에 있고 팔 왼쪽에 있다.
 """
 
 from __future__ import annotations
@@ -12,12 +13,90 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tfm_core.choices.config.image_tasks import CaptionTaskConfig
+from tfm_core.choices.config.shape import patches_per_side
 from tfm_core.choices.variants.record import resolve
 from tfm_core.choices.variants.tasks import LANGUAGES
-from tfm_core.data.scenes import LARGE, PlacedDigit, named_order, relation
 from tfm_core.data.text.korean_words import TOPIC, particle
 from tfm_core.data.text.numbers import ONES
 from tfm_core.data.vocabulary import Vocabulary
+
+CANVAS = 49  # pixels to a side
+GRID = 7  # the corner of a drawn square lies on every seventh pixel
+LARGE, SMALL = 21, 14  # sides of squares, in pixels
+MARGIN = 7  # pixels by which a drawn scene is plain: see ``captions.are_plain``
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedDigit:
+    """A digit from 0 to 9 in its square of ``side`` pixels whose corner is left, top."""
+
+    number: int
+    left: int
+    top: int
+    side: int = LARGE
+
+    @property
+    def right(self) -> int:
+        """The first column behind the square."""
+        return self.left + self.side
+
+    @property
+    def bottom(self) -> int:
+        """The first row below the square."""
+        return self.top + self.side
+
+    @property
+    def middle_sum(self) -> int:
+        """Twice the row plus twice the column of the middle: small near the top left corner."""
+        return 2 * (self.left + self.top + self.side)
+
+
+Scene = tuple[PlacedDigit, ...]
+
+
+def gaps(first: PlacedDigit, second: PlacedDigit) -> tuple[int, int]:
+    """Return the pixels between two squares, across and down; negative where they overlap."""
+    across = max(second.left - first.right, first.left - second.right)
+    down = max(second.top - first.bottom, first.top - second.bottom)
+    return across, down
+
+
+def are_disjoint(first: PlacedDigit, second: PlacedDigit) -> bool:
+    """Return whether two squares share no pixel."""
+    return max(gaps(first, second)) >= 0
+
+
+def relation(first: PlacedDigit, second: PlacedDigit) -> str:
+    """Return where ``first`` stands, seen from ``second``: left, right, above or below.
+
+    Where two are true, the one with the wider gap counts; across, where both are equal.
+    """
+    across, down = gaps(first, second)
+    if across >= down:
+        return "left" if first.left < second.left else "right"
+    return "above" if first.top < second.top else "below"
+
+
+def named_order(scene: Sequence[PlacedDigit]) -> list[int]:
+    """Return the order in which a caption names digits: ascending numbers.
+
+    Of equal numbers the one nearer the top left corner (by row plus column) comes first.
+    """
+    return sorted(range(len(scene)), key=lambda i: (scene[i].number, scene[i].middle_sum))
+
+
+def covered(box: Sequence[int], patch_size: int) -> list[int]:
+    """Return the patches that a box touches, ascending, counted row by row from the top left.
+
+    box: left, top, right, bottom in pixels, the last two behind the box.
+    """
+    left, top, right, bottom = box
+    columns = range(left // patch_size, -(-right // patch_size))
+    rows = range(top // patch_size, -(-bottom // patch_size))
+    return [
+        row * patches_per_side(CANVAS, patch_size) + column for row in rows for column in columns
+    ]
+
 
 ENGLISH = ONES[:10]
 KOREAN = ("영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구")

@@ -16,11 +16,22 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.choices.config.image_tasks import CaptionTaskConfig, ImageTaskConfig
-from tfm_core.data.caption_words import Caption, caption, join, vocabulary
+from tfm_core.data.caption_words import (
+    CANVAS,
+    GRID,
+    LARGE,
+    MARGIN,
+    SMALL,
+    Caption,
+    PlacedDigit,
+    Scene,
+    caption,
+    join,
+    vocabulary,
+)
 from tfm_core.data.download import Progress
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, numbered, pixel_statistics
 from tfm_core.data.moving import Data, Examples, normalised
-from tfm_core.data.scenes import CANVAS, GRID, LARGE, MARGIN, SMALL, PlacedDigit, Scene
 from tfm_core.data.text_data import padded
 from tfm_core.data.vocabulary import BOS, EOS, Vocabulary
 

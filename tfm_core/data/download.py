@@ -166,7 +166,7 @@ def idx_shape(begin: bytes) -> tuple[int, ...]:
     if not is_idx or not 1 <= n_dimensions <= 4 or len(begin) < 4 + 4 * n_dimensions:
         raise StudentError("This is not an IDX file.")
     if begin[2] != _UNSIGNED_BYTE:
-        raise StudentError("The values of this IDX file are no unsigned bytes. Convert them.")
+        raise StudentError("This IDX file does not hold unsigned bytes. Convert it.")
     return struct.unpack(f">{n_dimensions}I", begin[4 : 4 + 4 * n_dimensions])
 
 
@@ -189,7 +189,7 @@ def idx_count(path: Path, shape: tuple[int, ...]) -> int:
             "{path} cannot be read: {strerror}.", path=path, strerror=error.strerror
         ) from None
     each = " x ".join(map(str, ("n", *shape)))
-    problem = N_("It is not an IDX file of {each}.", each=each)
+    problem = N_("It is not an IDX file of shape {each}.", each=each)
     found: tuple[int, ...] = ()
     with suppress(StudentError):
         found = idx_shape(begin)

@@ -26,9 +26,9 @@ from tfm_core.data.vocabulary import MASK, PAD, SPECIALS, Vocabulary
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
-    from tfm_core.data.corpus.task import CorpusTask
     from tfm_core.data.download import Progress
     from tfm_core.data.moving import Data
+    from tfm_core.data.text.corpus import CorpusTask
     from tfm_core.data.text.task import TextTask
 
 
@@ -87,7 +87,7 @@ class PairTask(Task):
         return TextShape(*sizes, PAD)
 
 
-class OwnPairTask(PairTask):
+class UserPairTask(PairTask):
     """Pairs of a set, which need not be here."""
 
     @property
@@ -101,7 +101,7 @@ class StreamTask(Task):
 
     def load(self, seed: int, progress: Progress | None) -> Data:
         """See Task."""
-        from tfm_core.data.corpus.load import load_corpus
+        from tfm_core.data.text_data import load_corpus
 
         return load_corpus(corpus_task(self.config), seed=seed)
 
@@ -167,17 +167,17 @@ class CaptionTask(Task):
 
 _KINDS: dict[str, tuple[Callable[..., Task], *tuple[str, ...]]] = {
     "text": (PairTask, "text:generated", "text_data:load_text"),
-    "own": (OwnPairTask, "own.task:own_task", "own.task:load_own"),
-    "corpus": (StreamTask, "corpus.task:learned_task"),
+    "own": (UserPairTask, "user_data.task:user_task", "text_data:load_user_texts"),
+    "corpus": (StreamTask, "text.corpus:learned_task"),
     "image": (PictureTask, "", "image_data:load_images"),
-    "own-pictures": (PictureTask, "", "own.pictures:load_own_pictures"),
+    "own-pictures": (PictureTask, "", "user_data.pictures:load_user_pictures"),
     "caption": (CaptionTask, "", "captions:load_captions"),
-    "pretrained": (OpenedStreamTask, "opened.task:writer"),
-    "pretrained-reader": (OpenedTask, "opened.task:reader"),
-    "pretrained-answerer": (OpenedTask, "opened.task:reader"),
+    "pretrained": (OpenedStreamTask, "opened_task:writer"),
+    "pretrained-reader": (OpenedTask, "opened_task:reader"),
+    "pretrained-answerer": (OpenedTask, "opened_task:reader"),
     "pretrained-pictures": (PictureTask,),
-    "tuned-text": (OpenedStreamTask, "opened.task:tuned_writer"),
-    "tuned-labels": (OpenedTask, "opened.task:tuned_labels", "opened.task:load_tuned_labels"),
+    "tuned-text": (OpenedStreamTask, "opened_task:tuned_writer"),
+    "tuned-labels": (OpenedTask, "opened_task:tuned_labels", "opened_task:load_tuned_labels"),
     "foreign": (Task,),
 }
 """By the kind of the settings: its class, what returns its words, and what its examples."""

@@ -13,12 +13,19 @@ from itertools import islice
 import torch
 from torch import Tensor
 
+from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.choices.config.task import facts_of
-from tfm_core.choices.config.text_tasks import TEXT_TASKS, TextTaskConfig, shares
+from tfm_core.choices.config.text_tasks import TEXT_TASKS, OwnTextTaskConfig, TextTaskConfig, shares
 from tfm_core.data.download import Progress
 from tfm_core.data.moving import Data, DeviceRecord, Examples, to_device
-from tfm_core.data.text import Pair, TextTask, generated
-from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, Vocabulary
+from tfm_core.data.text import generated
+from tfm_core.data.text.corpus import CorpusTask
+from tfm_core.data.text.hidden_words import whole_sentence
+from tfm_core.data.text.in_context import Generator
+from tfm_core.data.text.task import Pair, TextTask
+from tfm_core.data.user_data.sets import SPLITS
+from tfm_core.data.user_data.task import user_task
+from tfm_core.data.vocabulary import BOS, EOS, MASK, NONE, PAD, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,7 @@ class TextData(Data):
             rows = self.windows.rows(indices).tolist()
             return [""] * len(rows), [join(self.task.tgt_vocabulary.decode(row)) for row in rows]
         pairs = [self.train.pairs[n] for n in indices.tolist()]
-        return [self.task.join_src(one.src) for one in pairs], [join(one.tgt) for one in pairs]
+        return [self.task.join_src(pair.src) for pair in pairs], [join(pair.tgt) for pair in pairs]
 
 
 def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
@@ -124,7 +131,7 @@ def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = 
     task = generated(config)
     rng = random.Random(f"{config.name} {config.size} {seed}")
     wanted = (config.n_test, config.n_validation, config.n_train)
-    pairs, n_draws = _sample_pairs(task, sum(wanted), rng)
+    pairs, n_draws = sample_pairs(task, sum(wanted), rng)
     sizes = shares(wanted, len(pairs))
     stream = iter(pairs)
     test, validation, train = (tuple(islice(stream, size)) for size in sizes)
@@ -145,16 +152,11 @@ def encoded(task: TextTask, part: tuple[Pair, ...], src_len: int, tgt_len: int) 
     return TextSplit(src, tgt, part)
 
 
-def distinct_pairs(task: TextTask, n: int, rng: random.Random) -> list[Pair]:
-    """Return up to ``n`` pairs with different sources in random order; fewer if there are fewer.
+def sample_pairs(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]:
+    """Return up to ``n`` pairs with different sources in random order, and how many were drawn.
 
     Where words are hidden, it is the sentences behind the sources that differ.
     """
-    return _sample_pairs(task, n, rng)[0]
-
-
-def _sample_pairs(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]:
-    """Return the pairs of ``distinct_pairs`` and how many draws they took."""
     every = task.every(2 * n)
     if every is not None:
         rng.shuffle(every)
@@ -176,9 +178,7 @@ def _identity(task: TextTask, pair: Pair) -> tuple[str, ...]:
         return pair.src
     if TEXT_TASKS[task.name].answer == "blanks":
         return pair.tgt
-    from tfm_core.data.text.span_corruption import whole
-
-    return whole(pair)
+    return whole_sentence(pair)
 
 
 def encode_src(
@@ -192,3 +192,113 @@ def encode_src(
 def padded(rows: list[list[int]], length: int, pad: int = PAD) -> Tensor:
     """Return rows of ids as one tensor (N, length)."""
     return torch.tensor([row + [pad] * (length - len(row)) for row in rows], dtype=torch.int64)
+
+
+def load_user_texts(
+    config: OwnTextTaskConfig, *, seed: int = 0, progress: Progress | None = None
+) -> TextData:
+    """Return the splits of a set on the CPU, whatever the seed.
+
+    Raises ValueError where it is missing or damaged.
+    """
+    task = user_task(config)
+    train, validation, test = (
+        encoded(task, task.splits[split], config.src_len, config.tgt_len) for split in SPLITS
+    )
+    return TextData(task, train, validation, test)
+
+
+def load_corpus(task: CorpusTask, *, seed: int) -> TextData:
+    """Make the splits of a corpus on the CPU; the same seed makes the same ones.
+
+    The grammar's sentences are drawn independently, so a short one may stand in two splits: the
+    lowest possible loss holds for independent draws. Of a text the first 80% are for training, in
+    every window of ``context`` tokens, the next 10% for validation and the last 10% for the test,
+    both cut into windows one behind the other. Where a set has a test file, that is the test, and
+    the last 10% of its text are for validation.
+    """
+    if task.generator is not None:
+        return _sequences(task, task.generator, seed)
+    if task.is_grammar:
+        return _sentences(task, seed)
+    ids = torch.tensor(task.tgt_vocabulary.encode(task.tokens))
+    held_out = max(2, len(ids) // 10)
+    tested = torch.tensor(task.tgt_vocabulary.encode(task.test_tokens), dtype=ids.dtype)
+    if not len(tested):
+        ids, tested = ids[:-held_out], ids[-held_out:]
+    parts = ids[:-held_out], ids[-held_out:], tested
+    train, validation, test = (_stretch(task, part) for part in parts)
+    bos = task.tgt_vocabulary.specials.bos
+    windows = Windows(parts[0], min(task.window, len(parts[0])), bos)
+    return TextData(task, train, validation, test, windows=windows)
+
+
+def _sentences(task: CorpusTask, seed: int) -> TextData:
+    config = task.config
+    rng = random.Random(f"{config.name} {config.unit} {seed}")
+    sizes = (config.n_test, config.n_validation, config.n_train)
+    pairs = [tuple(task.sample(rng) for _ in range(size)) for size in sizes]
+    longest = max(len(pair.tgt) for part in pairs for pair in part)
+    encode = task.tgt_vocabulary.encode
+
+    def split(part: tuple[Pair, ...]) -> TextSplit:
+        rows = [[BOS, *encode(pair.tgt), EOS] for pair in part]
+        return TextSplit(_nothing(len(part)), padded(rows, longest + 2), part)
+
+    test, validation, train = map(split, pairs)
+    return TextData(task, train, validation, test)
+
+
+def _sequences(task: CorpusTask, generator: Generator, seed: int) -> TextData:
+    """Draw sequences, all equally long and without an end, and which of their letters count."""
+    config, rng = task.config, _draws(task.config, seed)
+    encode = task.tgt_vocabulary.encode
+
+    def split(size: int) -> TextSplit:
+        drawn = [task.sequence(rng) for _ in range(size)]
+        rows = torch.tensor([[BOS, *encode(tokens)] for tokens in drawn])
+        counted = torch.tensor([generator.counts(tokens) for tokens in drawn])
+        pairs = tuple(Pair((), tokens[:-1], ((),) * (len(tokens) - 1)) for tokens in drawn)
+        return TextSplit(_nothing(size), rows, pairs, None if bool(counted.all()) else counted)
+
+    test, validation, train = map(split, (config.n_test, config.n_validation, config.n_train))
+    return TextData(task, train, validation, test)
+
+
+def _draws(config: CorpusTaskConfig, seed: int) -> random.Random:
+    return random.Random(f"{config.name} {seed}")
+
+
+def validation_sequences(
+    config: CorpusTaskConfig, seed: int, *, n: int | None = None
+) -> list[tuple[str, ...]]:
+    """Return the validation sequences of a task that draws them, with their last letters.
+
+    n: the first ones; None for all.
+    """
+    task, rng = CorpusTask(config), _draws(config, seed)
+    for _ in range(config.n_test):
+        task.sequence(rng)
+    return [task.sequence(rng) for _ in range(config.n_validation if n is None else n)]
+
+
+def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:
+    """Cut a stretch into windows; the pair of a window is what the model reads of it.
+
+    The last token of a window is only predicted, never read.
+    """
+    length, specials = task.window, task.tgt_vocabulary.specials
+    rows: list[list[int]] = []
+    pairs: list[Pair] = []
+    for window in torch.split(ids, length):
+        tokens = window.tolist()
+        if rows and len(tokens) < length and specials.pad == NONE:
+            break  # nothing could fill it up
+        rows.append([specials.bos, *tokens])
+        read = task.tgt_vocabulary.row(tokens[: length - 1])
+        pairs.append(Pair((), read, ((),) * len(read)))
+    return TextSplit(_nothing(len(rows)), padded(rows, length + 1, specials.pad), tuple(pairs))
+
+
+def _nothing(n: int) -> Tensor:
+    return torch.empty(n, 0, dtype=torch.int64)

@@ -110,7 +110,7 @@ def _check_end(file: BinaryIO) -> None:
         raise Refused(_DAMAGED)
     *_, n_members, directory_bytes, _at, comment = _END.unpack(tail[-_END.size :])
     if tail[: -_END.size].startswith(_END_64_MARK):
-        raise Refused("This zip uses the format for more than 4 GB; runs are smaller.")
+        raise Refused("This zip uses the format for files above 4 GB; runs are smaller.")
     if comment:
         raise Refused(_DAMAGED)
     if n_members > MAX_MEMBERS or directory_bytes > _MAX_DIRECTORY:
@@ -123,7 +123,9 @@ def _check_names(infos: list[zipfile.ZipInfo]) -> None:
         _check_entry(info)
         plain = unicodedata.normalize("NFC", info.filename.rstrip("/")).casefold()
         if plain in is_folder:
-            raise Refused("{name} is there twice, or differs only in case.", name=info.filename)
+            raise Refused(
+                "{name} appears twice, or two names differ only in case.", name=info.filename
+            )
         is_folder[plain] = info.is_dir()
     for name in is_folder:
         if any(is_folder.get(str(parent)) is False for parent in PurePosixPath(name).parents):

@@ -15,17 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from safetensors.numpy import save
 
 from tfm_core.choices.config import Experiment, TunedConfig
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.tasks import data_shape
-from tfm_core.export import layout, metrics, readme
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.sets import UserSet
+from tfm_core.export import layout, readme
 from tfm_core.export.exports import Progress
 from tfm_core.made_with import versions
+from tfm_core.plots import export
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable, content_of, is_plain, open_tensors
+from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path, weights_path
 from tfm_core.sentences import N_, Paragraph, Say, StudentError
@@ -63,7 +66,7 @@ def bundle(
     tell = progress or (lambda share, words: None)
     target = io.BytesIO()
     with (
-        place.below(run.folder.parent),
+        sets.below(run.folder.parent),
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file,
     ):
         for share, words, name, content in _members(
@@ -82,14 +85,14 @@ def file_name(run: Run) -> str:
     return f"{words or 'run'}-{run.id[:8]}.zip"
 
 
-def own_set(run: Run) -> OwnSet | None:
+def own_set(run: Run) -> UserSet | None:
     """Return the set that can be included with a run, or None. Never raises.
 
     A set that comes with the app is everywhere.
     """
     if run.problem is not None:
         return None
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         folder = sets.folder_of(sets.added_of(run.experiment.task))
     own = None if folder is None else sets.opened(folder)
     return None if own is None or own.problem is not None else own
@@ -144,7 +147,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterat
     tensors, metadata = _checkpoint(run.folder / _LAST)
     yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
-    yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(run.curves())
+    yield 0.1, _SETTINGS, layout.METRICS, export.csv(curves_table(run.curves()))
     data = _carried(run)
     if experiment.training is not None:
         model = source_code(experiment.model, data_shape(experiment), data=data)
@@ -162,7 +165,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterat
     elif with_labels:  # it says what the set is called
         for name, content in _vocabulary(experiment).items():
             yield 0.82, _NUMBERS, layout.VOCABULARY + name, content
-    words = readme.of(
+    text = readme.readme_text(
         run,
         data,
         has_weights=bool(tensors),
@@ -170,7 +173,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterat
         has_set=with_set,
         say=say,
     )
-    yield 0.98, _SETTINGS, layout.README, words.encode()
+    yield 0.98, _SETTINGS, layout.README, text.encode()
 
 
 def _weights(run: Run, tensors: dict[str, Array], metadata: dict[str, str]) -> Iterator[_Member]:
@@ -291,3 +294,25 @@ def _content(path: Path) -> bytes | None:
 
 def _json(values: dict[str, Any]) -> bytes:
     return (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def curves_table(curves: Curves) -> pd.DataFrame:
+    """Return all recorded series, one below the other; ``split`` is "train" for the batches.
+
+    Validation of averaged weights, where there are any, is "validation-average".
+    """
+    parts = [
+        _frame("train", curves.steps),
+        _frame("validation", curves.validation),
+        _frame("validation-average", curves.averaged),
+        _frame("test", curves.test),
+    ]
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    rows = [part for part in parts if len(part)]
+    whole = pd.concat(rows) if rows else parts[0]
+    return whole.reindex(columns=names).astype({"step": "int64"})
+
+
+def _frame(split: str, series: Series) -> pd.DataFrame:
+    columns = {name: series[name] for name in series.columns}
+    return pd.DataFrame({"split": [split] * len(series), **columns})

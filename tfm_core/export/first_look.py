@@ -17,7 +17,7 @@ from tfm_core.choices.config import (
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
-from tfm_core.data.opened.task import SENTENCES, reader, tokenizer_of
+from tfm_core.data.opened_task import SENTENCES, reader, tokenizer_of
 from tfm_core.data.tasks import corpus_task
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import NONE

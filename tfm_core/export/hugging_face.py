@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from tfm_core import byte_cache
@@ -22,15 +23,14 @@ from tfm_core.choices.config import (
     TunedTextConfig,
 )
 from tfm_core.choices.config.shape import ImageShape, Shape, TextShape
-from tfm_core.data.opened.folder import CONFIG, WEIGHTS
-from tfm_core.data.opened.task import tokenizer_path
-from tfm_core.data.opened.tokenizer import TOKENIZER
-from tfm_core.data.own import place
+from tfm_core.data.opened_folder import CONFIG, TOKENIZER, WEIGHTS
+from tfm_core.data.opened_task import tokenizer_path
 from tfm_core.data.tasks import data_shape
+from tfm_core.data.user_data import sets
 from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
-from tfm_core.export.hugging_face_card import card
+from tfm_core.export.readme import summary
 from tfm_core.export.tokenizer_json import both, one_text
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.pretrained.pictures import PREPROCESSOR
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from tfm_core.models.build import Model
     from tfm_core.pretrained.architectures import Fit
+
 
 TOLERANCE = 1e-4
 """How far an answer may be from the model's, absolutely and of its size."""
@@ -87,8 +88,8 @@ def note(content: bytes) -> Sentence | None:
         if {TOKENIZER, PREPROCESSOR} & set(file.namelist()):
             return None
     return N_(
-        "Without {name}, Transformers loads this folder, but it does not open here: the run's "
-        "tokens lack ids for pieces on their way.",
+        "Transformers loads this folder, but the app cannot open it without {name}: some pieces "
+        "that are merged into tokens have no id.",
         name=TOKENIZER,
     )
 
@@ -115,14 +116,14 @@ def _zip(folder: str, mark: int) -> bytes:
 def hugging_face_folder(run: Run) -> HuggingFaceFolder:
     """Return the files of a run's last checkpoint.
 
-    Raises ValueError, in a sentence, where there is no such architecture or no checkpoint, and
+    Raises ValueError, in a sentence, where there is no such architecture or no checkpoint, or
     where the folder would not answer as the model does.
     """
     from safetensors.torch import save
 
     from tfm_core.pretrained.writing import tensors_of
 
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         model, step = model_of(run)
         data = _carried(run)
     fit = _fit(run)
@@ -144,7 +145,7 @@ def hugging_face_folder(run: Run) -> HuggingFaceFolder:
     worst = _difference(model, fit, files)
     if not worst < TOLERANCE:
         raise StudentError(Paragraph("export/hugging-face-differs", worst=worst))
-    files["README.md"] = card(run, data, fit, step=step, has_tokenizer=bool(words)).encode()
+    files["README.md"] = model_card(run, data, fit, step=step, has_tokenizer=bool(words)).encode()
     return HuggingFaceFolder(files, fit, worst)
 
 
@@ -178,7 +179,7 @@ def _own_tokenizer(run: Run) -> dict[str, bytes]:
 def _fit(run: Run) -> Fit:
     from tfm_core.pretrained.architectures import fit
 
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         shape = data_shape(run.experiment)
     return fit(run.experiment.model, shape, length=_length(run.experiment, shape))
 
@@ -289,3 +290,103 @@ def example(shape: Shape, n: int = 3) -> tuple[Tensor, ...]:
         return (src if shape.has_source else src[:, :0]), tgt
     size = shape.image_size
     return (torch.randn(n, shape.channels, size, size, generator=generator),)
+
+
+_TASKS = {
+    "AutoModelForCausalLM": "text-generation",
+    "AutoModelForImageClassification": "image-classification",
+}
+
+
+def model_card(run: Run, data: Carried, fit: Fit, *, step: int, has_tokenizer: bool) -> str:
+    """Return README.md, the model card. step: of the weights."""
+    auto = fit.architecture.auto
+    title = " ".join(run.meta.name.split()) or "Model"
+    lines = [
+        "---",
+        "library_name: transformers",
+        f"pipeline_tag: {_TASKS[auto]}",
+        "---",
+        "",
+        f"# {title}",
+        "",
+        summary(run),
+        f"These are the weights of step {step:,}.",
+        "",
+        f"The architecture is Transformers' `{fit.architecture.model_class}`; no other code is "
+        "needed:",
+        "",
+        "```python",
+        _code(fit, data, has_tokenizer),
+        "```",
+        "",
+    ]
+    lines += [f"- {note}" for note in _notes(fit, has_tokenizer=has_tokenizer)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _code(fit: Fit, data: Carried, has_tokenizer: bool) -> str:
+    from tfm_core.pretrained.writing import first_target
+
+    auto = fit.architecture.auto
+    if isinstance(fit.ours.shape, ImageShape):
+        return _picture_code(auto, data, fit.ours.shape)
+    if not has_tokenizer:
+        return f'from transformers import {auto}\n\nmodel = {auto}.from_pretrained(".")'
+    head = dedent(f"""\
+        from transformers import {auto}, AutoTokenizer
+
+        model = {auto}.from_pretrained(".")
+        tokenizer = AutoTokenizer.from_pretrained(".")
+        inputs = tokenizer({json.dumps(data.example, ensure_ascii=False)}, return_tensors="pt")
+    """)
+    from_here = "[inputs.input_ids.size(1) :]" if first_target(fit) > 0 else ""
+    return head + dedent(f"""\
+        answer = model.generate(**inputs, do_sample=False)[0]{from_here}
+        print(tokenizer.decode(answer, skip_special_tokens=True))""")
+
+
+def _picture_code(auto: str, data: Carried, shape: ImageShape) -> str:
+    mean, std = list(data.mean), list(data.std)
+    sizes = f"{shape.channels}, {shape.image_size}, {shape.image_size}"
+    return dedent(f"""\
+        import torch
+        from transformers import {auto}
+
+        model = {auto}.from_pretrained(".")
+        mean = torch.tensor({mean}).view(-1, 1, 1)
+        std = torch.tensor({std}).view(-1, 1, 1)
+        pixels = torch.zeros({sizes})  # (channels, height, width), from 0 to 1
+        answer = model(pixel_values=((pixels - mean) / std)[None]).logits.argmax(-1)
+        print(model.config.id2label[int(answer)])""")
+
+
+def _notes(fit: Fit, *, has_tokenizer: bool) -> list[str]:
+    """Return how the folder differs from the run's own weights, in sentences."""
+    from tfm_core.pretrained.writing import first_target
+
+    notes, ours, form = [], fit.ours, fit.form
+    if form.width > ours.width:
+        notes.append(
+            f"The run's model is {ours.width} wide and has a bias in its output layer, which GPT-2 "
+            f"lacks. Here it is {form.width} wide: one of the further dimensions holds a 1, whose "
+            "column of the output matrix is that bias."
+        )
+    was, now = (getattr(one.model, "position", "") for one in (ours, form))
+    if was != now:
+        rows = getattr(form.model, "max_len", None) or "all"
+        notes.append(
+            f"Its positions ({was}) are a table here, of {rows} rows: as many tokens can be read."
+        )
+    if isinstance(ours.shape, TextShape):
+        if first := first_target(fit):
+            notes.append(
+                f"Words of the answer have the ids from {first} on; those of the source are never "
+                "written."
+            )
+        if not has_tokenizer:
+            notes.append(
+                "There is no tokenizer: some pieces, from which others are merged, have no ids."
+            )
+        notes.append("Mask padding (`attention_mask`), as the tokenizer does.")
+    return notes

@@ -18,9 +18,9 @@ from packaging.version import InvalidVersion, Version
 
 import tfm_core
 from tfm_core.choices.config import ConfigError, Experiment, TunedConfig, from_json
-from tfm_core.data.opened.folder import CONFIG
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.sets import Prepared
+from tfm_core.data.opened_folder import CONFIG
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.sets import Prepared
 from tfm_core.export import layout
 from tfm_core.export.archive import MAX_UNPACKED, Archive, Refused
 from tfm_core.export.exports import Progress
@@ -93,7 +93,7 @@ def import_run(
     ValueError: Refused for a zip that is none of a run or not whole, LimitReached
     for a run that this server would not train or a set that it has no room for.
     """
-    with place.below(store.root):
+    with sets.below(store.root):
         run, prepared = _imported(file, store, owner, owner_name, limits, most, progress)
         if prepared is not None:
             try:
@@ -331,4 +331,4 @@ def _check_snapshots(run: Run) -> None:
         raise Refused("This zip is damaged: {why}", why=error.sentence) from None
     steps = {*run.snapshot_steps(), *run.weight_steps()}
     if steps and max(steps) > run.status.total_steps:
-        raise Refused("This zip has a snapshot from after its training.")
+        raise Refused("This zip has a snapshot from after the end of training.")

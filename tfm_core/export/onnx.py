@@ -40,8 +40,8 @@ from torch.export import Dim
 from tfm_core import byte_cache
 from tfm_core.choices.config import Experiment, to_json
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape, TextShape
-from tfm_core.data.own import place
 from tfm_core.data.tasks import data_shape
+from tfm_core.data.user_data import sets
 from tfm_core.data.vocabulary import BOS, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
@@ -106,7 +106,7 @@ def onnx_file(run: Run) -> OnnxFile:
 def _file(folder: str, mark: int) -> OnnxFile:
     """Return the file of a run whose checkpoint has a mark; cached."""
     run = Run(Path(folder))
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         model, step = model_of(run)
         experiment, data = run.experiment, carried(run.experiment)
         src_len, tgt_len = longest(experiment, data)

@@ -18,11 +18,10 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.image_tasks import BETWEEN
 from tfm_core.choices.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
 from tfm_core.choices.config.shape import ImageShape, TextShape
-from tfm_core.data.opened.folder import Unopenable
-from tfm_core.data.opened.tokenizer import Words, read_words
+from tfm_core.data.opened_folder import OpenedTokenizer, Unopenable, read_tokenizer
 from tfm_core.data.vocabulary import NONE
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.pretrained.model import Checked
+from tfm_core.pretrained.model import CheckedFolder
 from tfm_core.pretrained.pictures import Pixels, class_names, pixels_of
 from tfm_core.pretrained.settings import Settings
 from tfm_core.sentences import Paragraph, in_bytes
@@ -35,13 +34,13 @@ MAX_ATTENTION = 400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The configuration of the run. words: its tokenizer, None where pictures are read."""
+    """The configuration of the run. tokenizer: None where pictures are read."""
 
     experiment: Experiment
-    words: Words | None = None
+    tokenizer: OpenedTokenizer | None = None
 
 
-def what_opens(checked: Checked, called: str) -> Opened:
+def configuration_of(checked: CheckedFolder, called: str) -> Opened:
     """Return what a folder opens as. called: the run's name. Raises Unopenable."""
     make = _MAKERS[checked.config.family]
     try:
@@ -50,18 +49,18 @@ def what_opens(checked: Checked, called: str) -> Opened:
         raise Unopenable("This folder cannot be opened: {why}", why=error.sentence) from None
 
 
-def notes_of(checked: Checked) -> tuple[str, ...]:
+def notes_of(checked: CheckedFolder) -> tuple[str, ...]:
     """Return what differs from the folder, in sentences. Raises Unopenable."""
     note = _pixels(checked).note if isinstance(checked.shape, ImageShape) else None
     return (*checked.notes, *([note] if note else []))
 
 
-def _made(checked: Checked, task: OpenedConfig) -> Experiment:
+def _made(checked: CheckedFolder, task: OpenedConfig) -> Experiment:
     values = {"model": checked.config.model_dump(), "task": task.model_dump()}
     return Experiment.parse(values)
 
 
-def _facts(checked: Checked, called: str) -> dict[str, Any]:
+def _facts(checked: CheckedFolder, called: str) -> dict[str, Any]:
     return {
         "called": called[:MAX_NAME],
         "architecture": checked.family.name,
@@ -72,12 +71,12 @@ def _facts(checked: Checked, called: str) -> dict[str, Any]:
 # ---- pictures
 
 
-def _pictures(checked: Checked, called: str) -> Opened:
+def _pictures(checked: CheckedFolder, called: str) -> Opened:
     shape = checked.shape
     assert isinstance(shape, ImageShape)
     if shape.channels not in (1, 3):
         raise Unopenable(
-            "This model reads pictures of {n} channels; pictures here have 1 or 3.",
+            "This model reads pictures with {n} channels; the app supports 1 or 3.",
             n=shape.channels,
         )
     pixels = _pixels(checked)
@@ -102,7 +101,7 @@ def _pictures(checked: Checked, called: str) -> Opened:
     return Opened(experiment)
 
 
-def _pixels(checked: Checked) -> Pixels:
+def _pixels(checked: CheckedFolder) -> Pixels:
     shape = checked.shape
     assert isinstance(shape, ImageShape)
     return pixels_of(checked.folder.path, image_size=shape.image_size, channels=shape.channels)
@@ -111,30 +110,30 @@ def _pixels(checked: Checked) -> Pixels:
 # ---- texts
 
 
-def _writer(checked: Checked, called: str) -> Opened:
+def _writer(checked: CheckedFolder, called: str) -> Opened:
     """Return a language model. Raises Unopenable without a token to start."""
-    words, ids = _words(checked)
+    tokenizer, ids = _tokenizer(checked)
     begin = ids["bos"] if ids["bos"] != NONE else ids["eos"]
     if begin == NONE:
         raise Unopenable(Paragraph("pretrained/no-start"))
     task = PretrainedTextConfig.parse(
         {
-            **_facts_of_words(checked, called, words, ids | {"bos": begin}),
+            **_facts_of_tokens(checked, called, tokenizer, ids | {"bos": begin}),
             "labels": _labels(checked),
             "context": _longest(checked),
         }
     )
-    return Opened(_made(checked, task), words)
+    return Opened(_made(checked, task), tokenizer)
 
 
-def _reader(checked: Checked, called: str) -> Opened:
-    shape, (words, ids) = checked.shape, _words(checked)
+def _reader(checked: CheckedFolder, called: str) -> Opened:
+    shape, (tokenizer, ids) = checked.shape, _tokenizer(checked)
     assert isinstance(shape, TextShape)
-    is_guessed = "words.bias" in checked.head and MASK in words.tokens
-    mask = words.tokens.index(MASK) if is_guessed else NONE
+    is_guessed = "words.bias" in checked.head and MASK in tokenizer.tokens
+    mask = tokenizer.tokens.index(MASK) if is_guessed else NONE
     task = PretrainedReaderConfig.parse(
         {
-            **_facts_of_words(checked, called, words, ids),
+            **_facts_of_tokens(checked, called, tokenizer, ids),
             "labels": _labels(checked),
             "mask_id": mask,
             "context": _longest(checked),
@@ -142,15 +141,15 @@ def _reader(checked: Checked, called: str) -> Opened:
             "n_segments": shape.n_segments,
         }
     )
-    return Opened(_made(checked, task), words)
+    return Opened(_made(checked, task), tokenizer)
 
 
-def _answerer(checked: Checked, called: str) -> Opened:
+def _answerer(checked: CheckedFolder, called: str) -> Opened:
     """Return an encoder-decoder. Raises Unopenable without tokens that begin and end an answer."""
-    words, ids = _words(checked)
+    tokenizer, ids = _tokenizer(checked)
     settings = Settings(checked.folder.config)
     begin = settings.token("decoder_start_token_id", settings.token("pad_token_id"))
-    n_words = len(words.tokens)
+    n_words = len(tokenizer.tokens)
     if begin is None or begin >= n_words:
         raise Unopenable(Paragraph("pretrained/no-start"))
     if not 0 <= ids["eos"] < n_words:
@@ -158,14 +157,14 @@ def _answerer(checked: Checked, called: str) -> Opened:
     ids |= {"bos": begin, "pad": NONE if ids["pad"] == begin else ids["pad"]}
     task = PretrainedAnswererConfig.parse(
         {
-            **_facts_of_words(checked, called, words, ids),
+            **_facts_of_tokens(checked, called, tokenizer, ids),
             "context": _longest(checked),
         }
     )
-    return Opened(_made(checked, task), words)
+    return Opened(_made(checked, task), tokenizer)
 
 
-def _labels(checked: Checked) -> str:
+def _labels(checked: CheckedFolder) -> str:
     """Return the names of the labels of a head, as a configuration has them; none without one."""
     if (weight := checked.head.get("labels.weight")) is None:
         return ""
@@ -173,43 +172,43 @@ def _labels(checked: Checked) -> str:
     return BETWEEN.join(class_names(checked.folder.config, n_labels))
 
 
-def _longest(checked: Checked) -> int:
+def _longest(checked: CheckedFolder) -> int:
     return min(checked.config.n_positions or MAX_TOKENS, MAX_TOKENS)
 
 
-def _words(checked: Checked) -> tuple[Words, dict[str, int]]:
+def _tokenizer(checked: CheckedFolder) -> tuple[OpenedTokenizer, dict[str, int]]:
     """Return the tokenizer of a folder, and the ids of its special tokens by their name."""
     shape, settings = checked.shape, Settings(checked.folder.config)
     assert isinstance(shape, TextShape)
     n_words = shape.tgt_vocabulary
-    words = read_words(checked.folder.path, n_words=n_words)
+    tokenizer = read_tokenizer(checked.folder.path, n_words=n_words)
 
     def token(name: str) -> int:
         found = settings.token(name)
         return NONE if found is None or found >= n_words else found
 
     ids = {name: token(f"{name}_token_id") for name in ("pad", "bos", "eos")}
-    ids["unk"] = NONE if words.unknown_id is None else words.unknown_id
+    ids["unk"] = NONE if tokenizer.unknown_id is None else tokenizer.unknown_id
     if shape.pad_id is not None:
         ids["pad"] = shape.pad_id
-    return words, ids
+    return tokenizer, ids
 
 
-def _facts_of_words(
-    checked: Checked, called: str, words: Words, ids: dict[str, int]
+def _facts_of_tokens(
+    checked: CheckedFolder, called: str, tokenizer: OpenedTokenizer, ids: dict[str, int]
 ) -> dict[str, Any]:
     """Return the facts of a model of words: ids, and how two of its tokens are written."""
-    shape, shown = checked.shape, words.shown()
+    shape, shown = checked.shape, tokenizer.shown()
     assert isinstance(shape, TextShape)
     found: dict[str, Any] = {f"{name}_id": number for name, number in ids.items()}
     for name in ("bos", "eos"):
         number = ids[name]
         found[name] = shown[number][:100] if 0 <= number < len(shown) else ""
     n_words = shape.tgt_vocabulary
-    return _facts(checked, called) | {"tokenizer": words.digest, "n_words": n_words} | found
+    return _facts(checked, called) | {"tokenizer": tokenizer.digest, "n_words": n_words} | found
 
 
-_MAKERS: Mapping[str, Callable[[Checked, str], Opened]] = {
+_MAKERS: Mapping[str, Callable[[CheckedFolder, str], Opened]] = {
     "decoder-only": _writer,
     "encoder-only": _reader,
     "encoder-decoder": _answerer,

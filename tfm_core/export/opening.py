@@ -17,23 +17,23 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from tfm_core.data.opened.folder import (
+from tfm_core.data.opened_folder import (
     CONFIG,
     MAX_BYTES,
     SUFFIXES,
     Folder,
     Unopenable,
 )
-from tfm_core.data.opened.task import tokenizer_path
-from tfm_core.data.own import place
+from tfm_core.data.opened_task import tokenizer_path
+from tfm_core.data.user_data import sets
 from tfm_core.disk import sync_file
 from tfm_core.export.archive import Archive
 from tfm_core.export.exports import Progress
 from tfm_core.export.first_look import first_look
-from tfm_core.export.opened_as import notes_of, what_opens
+from tfm_core.export.opened_as import configuration_of, notes_of
 from tfm_core.pretrained import heads
 from tfm_core.pretrained.adapter import CHECKPOINT
-from tfm_core.pretrained.model import Checked, check_folder, parameters_of
+from tfm_core.pretrained.model import CheckedFolder, check_folder, parameters_of
 from tfm_core.reading import is_line
 from tfm_core.runs import snapshots
 from tfm_core.runs.disk.atomic import write_bytes
@@ -65,15 +65,15 @@ def open_run(
     say(0.0, N_("Checking the folder"))
     checked = check_folder(path, most=most)
     called = name or _name_of(checked.folder)
-    opened = what_opens(checked, called)
-    experiment, words = opened.experiment, opened.words
+    opened = configuration_of(checked, called)
+    experiment, tokenizer = opened.experiment, opened.tokenizer
     _check_room(checked, store)
 
     def fill(folder: Path) -> None:
-        if words is not None:
-            tokenizer = tokenizer_path(folder, words.digest)
-            tokenizer.parent.mkdir(parents=True)
-            write_bytes(tokenizer, words.content, lasting=True)
+        if tokenizer is not None:
+            path = tokenizer_path(folder, tokenizer.digest)
+            path.parent.mkdir(parents=True)
+            write_bytes(path, tokenizer.content, lasting=True)
         target = folder / "checkpoints" / "last" / FILE
         target.parent.mkdir(parents=True)
         _write_weights(checked, target, lambda share: say(0.8 * share, N_("Reading the weights")))
@@ -87,7 +87,7 @@ def open_run(
         snapshots.write_snapshot(folder, snapshot)
         run.snapshot(0)
 
-    with place.below(store.root):
+    with sets.below(store.root):
         run = store.bring(
             experiment,
             Status("opened"),
@@ -142,15 +142,15 @@ def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
         notes.insert(
             0,
             N_(
-                "Merged: the adapter “{name}” and its base “{base}”.",
+                "The adapter “{name}” is merged into its base “{base}”.",
                 name=folder.opened.name,
                 base=folder.path.name,
             ),
         )
     elif folder.opened != path.expanduser():
-        notes.insert(0, N_("Opened: the newest checkpoint, {name}.", name=folder.path.name))
+        notes.insert(0, N_("This opens the newest checkpoint, {name}.", name=folder.path.name))
     size = N_(
-        "{label}, {n:,} parameters: {size} in memory, and as much on the disk.",
+        "{label} with {n:,} parameters: {size} in memory and on disk.",
         label=checked.family.label,
         n=checked.n_parameters,
         size=in_bytes(checked.n_bytes),
@@ -158,7 +158,7 @@ def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
     return joined(size, *notes)
 
 
-def _check_room(checked: Checked, store: RunStore) -> None:
+def _check_room(checked: CheckedFolder, store: RunStore) -> None:
     folder = next(one for one in (store.root, *store.root.parents) if one.is_dir())
     free = shutil.disk_usage(folder).free
     if checked.n_bytes > free:
@@ -167,7 +167,7 @@ def _check_room(checked: Checked, store: RunStore) -> None:
         )
 
 
-def _write_weights(checked: Checked, path: Path, say: Callable[[float], None]) -> None:
+def _write_weights(checked: CheckedFolder, path: Path, say: Callable[[float], None]) -> None:
     """Write a checkpoint, one tensor after the other. Raises Unopenable and OSError.
 
     The format: the length of a header, the header in JSON, the numbers of all tensors.
@@ -178,10 +178,10 @@ def _write_weights(checked: Checked, path: Path, say: Callable[[float], None]) -
     for name, shape in shapes.items():
         begin, end = end, end + 4 * torch.Size(shape).numel()
         header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [begin, end]}
-    words = json.dumps(header, separators=(",", ":")).encode()
-    words += b" " * (-len(words) % 8)
+    content = json.dumps(header, separators=(",", ":")).encode()
+    content += b" " * (-len(content) % 8)
     with path.open("xb") as file:
-        file.write(len(words).to_bytes(8, "little") + words)
+        file.write(len(content).to_bytes(8, "little") + content)
         done = 0
         for _name, values in parameters_of(checked):
             file.write(values.numpy().data.cast("B"))

@@ -7,7 +7,7 @@ import textwrap
 import tfm_core
 from tfm_core.choices.config import ForeignModelConfig
 from tfm_core.choices.variants.forms import family_label
-from tfm_core.data.own.sets import added_of
+from tfm_core.data.user_data.sets import added_of
 from tfm_core.export import layout
 from tfm_core.runs.figures import figures
 from tfm_core.runs.run import Run
@@ -17,7 +17,7 @@ from tfm_core.trace.source.carried import Carried, command
 _WIDTH = 88
 
 
-def of(
+def readme_text(
     run: Run,
     data: Carried | None,
     *,
@@ -32,20 +32,20 @@ def of(
     """
     training = run.experiment.training
     files = {
-        layout.EXPERIMENT: N_("every setting; the Train page reads it"),
+        layout.EXPERIMENT: N_("all settings; the Train page opens this file"),
         layout.FACTS: N_("seed, device, versions and progress"),
         layout.METRICS: N_("loss, accuracy and more by step, for training, validation and test"),
         layout.WEIGHTS: N_("the averaged weights of the last checkpoint, named as in model.py")
         if training is not None and training.ema_decay
         else N_("the weights of the last checkpoint, named as in model.py"),
         layout.MODEL: N_("this model in one file that needs only PyTorch"),
-        "run/": N_("what the app imports: events, examples, snapshots, optimiser"),
+        "run/": N_("events, examples, snapshots and optimiser, for the app to import"),
     }
     if not has_weights:
         del files[layout.WEIGHTS]
     if training is None:
         del files[layout.MODEL]
-        files[layout.EXPERIMENT] = N_("what is known of the model")
+        files[layout.EXPERIMENT] = N_("facts about the model")
     width = max(map(len, files)) + 2
     name = say(run.meta.name) if isinstance(run.meta.name, Sentence) else run.meta.name
     lines = [name, "=" * len(name), "", *textwrap.wrap(say(summary(run)), _WIDTH)]
@@ -67,53 +67,39 @@ def of(
 
 def _notes(run: Run, *, has_weights: bool, n_left_out: int, has_set: bool) -> list[str]:
     experiment = run.experiment
-    notes = list[str]()
-    if experiment.training is not None:
-        notes.append(
-            N_(
-                "Trained again from experiment.json with the same versions and kind of processor, "
-                "the run makes the same curve; other versions or devices round differently."
-            )
-        )
-    if run.thinned_curves().turns:
-        notes.append(
-            N_(
-                "Settings were changed while it trained: run/events.jsonl says which and when, and "
-                "experiment.json has their first values."
-            )
-        )
-    if experiment.training is None:
-        notes.append(N_("The model was trained by another program, which has code and weights."))
-    elif not has_weights:
-        notes.append(
-            N_(
-                "There are no weights here: the run had no checkpoint, or training diverged and "
-                "its weights are not finite numbers."
-            )
-        )
-    if n_left_out:
-        notes.append(
-            N_(
-                "{n} snapshots are left out to keep the zip small; the first and the last are "
-                "here.",
-                n=n_left_out,
-            )
-        )
-    if added_of(experiment.task):
-        notes.append(
-            N_(
-                "set/ holds all the data that the model learned from: share this zip only with "
-                "people who may see them."
-            )
-            if has_set
-            else N_(
-                "The data that the model learned from are not here, apart from the examples of its "
-                "snapshots. Without the data the run can be viewed and asked, but not trained on."
-            )
-        )
-    if getattr(experiment.task, "text", ""):
-        notes.append(N_("experiment.json holds the text that the model learned from."))
-    return notes
+    is_ours, uses_set = experiment.training is not None, bool(added_of(experiment.task))
+    notes = {
+        N_(
+            "Training again from experiment.json gives the same curve with the same versions and "
+            "kind of processor; others round differently."
+        ): is_ours,
+        N_(
+            "Settings changed during training: run/events.jsonl lists the changes, and "
+            "experiment.json has the first values."
+        ): bool(run.thinned_curves().turns),
+        N_(
+            "The model was trained in another program, which has its code and weights."
+        ): not is_ours,
+        N_(
+            "No weights are included: the run had no checkpoint, or training diverged and left "
+            "weights that are not finite."
+        ): is_ours and not has_weights,
+        N_(
+            "{n} snapshots are left out to keep the zip small; the first and last are included.",
+            n=n_left_out,
+        ): n_left_out > 0,
+        N_(
+            "set/ contains all training data. Share this zip only with people who may see it."
+        ): uses_set and has_set,
+        N_(
+            "The training data is not included, except for the examples in the snapshots. You can "
+            "view and query the run, but not train it further."
+        ): uses_set and not has_set,
+        N_("experiment.json contains the training text."): bool(
+            getattr(experiment.task, "text", "")
+        ),
+    }
+    return [note for note, applies in notes.items() if applies]
 
 
 def summary(run: Run) -> str:
@@ -157,7 +143,7 @@ def summary(run: Run) -> str:
             )
     parts.append(
         N_(
-            "Taken from version {version} of the app that trained it.",
+            "Exported by version {version} of the app that trained it.",
             version=tfm_core.__version__,
         )
     )

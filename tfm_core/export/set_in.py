@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tfm_core.choices.config import Experiment
-from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.sets import OwnSet, Prepared
-from tfm_core.data.own.task import own_task
-from tfm_core.data.own.texts import MAX_LINE as MAX_TOKEN
 from tfm_core.data.tasks import load, text_task
+from tfm_core.data.user_data import kinds, sets
+from tfm_core.data.user_data.kinds import SET_KINDS
+from tfm_core.data.user_data.sets import Prepared, UserSet
+from tfm_core.data.user_data.task import user_task
+from tfm_core.data.user_data.texts import MAX_LINE as MAX_TOKEN
 from tfm_core.export import layout
 from tfm_core.export.archive import Archive, Refused
 from tfm_core.reading import Unreadable, is_text
@@ -40,7 +40,7 @@ def set_in(archive: Archive, experiment: Experiment) -> Prepared | None:
         raise _damaged(error) from None
     if sets.id_of(prepared) != set_id:
         raise Refused(
-            "The data in this zip are the set {found}, but the run uses {set_id}.",
+            "This zip contains the set {found}, but the run uses {set_id}.",
             found=sets.id_of(prepared),
             set_id=set_id or "none",
         )
@@ -67,7 +67,7 @@ def vocabulary_in(archive: Archive, experiment: Experiment) -> Iterator[dict[str
         files = sets.read_vocabulary(set_id, _reader(archive, layout.VOCABULARY))
     except Unreadable as error:
         raise _damaged(error) from None
-    with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)):
+    with tempfile.TemporaryDirectory() as folder, sets.below(Path(folder)):
         (Path(folder) / "run").mkdir()
         sets.write_vocabulary(Path(folder) / "run", set_id, files)
         with _refusing():
@@ -85,14 +85,14 @@ def _refusing() -> Iterator[None]:
     except StudentError as error:
         raise _damaged(error) from None
     except _BAD_VALUES:
-        raise Refused("The data in this zip are damaged.") from None
+        raise Refused("The data in this zip is damaged.") from None
 
 
 def _check_words(experiment: Experiment) -> None:
     """Read a vocabulary as pages do. Raises Refused, StudentError and what _BAD_VALUES names."""
     task = experiment.task
     if task.kind not in ("corpus", "own"):
-        raise Refused("The data in this zip are of another kind than the run's.")
+        raise Refused("The data in this zip is of a different kind than the run's.")
     if task.kind == "own":
         _check_vocabularies(experiment, sets.find_vocabulary(task.data))
     text = text_task(task)
@@ -115,8 +115,8 @@ def _reader(archive: Archive, folder: str) -> Callable[[str, int], bytes]:
 def _try(prepared: Prepared, experiment: Experiment) -> None:
     """Read a set as pages and training do. Raises Refused."""
     if prepared.kind not in SET_KINDS or f"own-{prepared.kind}" != experiment.task.name:
-        raise Refused("The data in this zip are of another kind than the run's.")
-    with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)), _refusing():
+        raise Refused("The data in this zip is of a different kind than the run's.")
+    with tempfile.TemporaryDirectory() as folder, sets.below(Path(folder)), _refusing():
         own = sets.write(prepared)
         _check_vocabularies(experiment, own)
         load(experiment.task, seed=experiment.seed)
@@ -124,15 +124,15 @@ def _try(prepared: Prepared, experiment: Experiment) -> None:
         kinds.report_of(own)
 
 
-def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:
+def _check_vocabularies(experiment: Experiment, own: UserSet) -> None:
     """Raise Refused where sentences have more words than the model has been given room for."""
     task = experiment.task
     if task.kind != "own":
         return
-    learned = own_task(task)
+    learned = user_task(task)
     if (len(learned.src_vocabulary), len(learned.tgt_vocabulary)) != (task.n_src, task.n_tgt):
         raise Refused("The vocabulary of “{name}” does not fit its settings.", name=own.name)
 
 
 def _damaged(error: StudentError) -> Refused:
-    return Refused("The data in this zip are damaged: {why}", why=error.sentence)
+    return Refused("The data in this zip is damaged: {why}", why=error.sentence)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.choices.variants.tasks import CLOSING, HIDDEN, OPENING
-from tfm_core.data.own.tokens import SPACE
 from tfm_core.data.text.task import Spelling
+from tfm_core.data.user_data.tokens import SPACE
 from tfm_core.data.vocabulary import SPECIALS, UNK
 
 if TYPE_CHECKING:

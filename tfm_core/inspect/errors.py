@@ -22,8 +22,8 @@ from tfm_core.data.text import sentiment
 from tfm_core.data.text.dates import FORMS, pattern, written
 from tfm_core.data.text.english_korean import word_classes
 from tfm_core.data.text.english_sentences import EnglishClause, parses
+from tfm_core.data.text.hidden_words import SENTINELS
 from tfm_core.data.text.numbers import ONES
-from tfm_core.data.text.span_corruption import SENTINELS
 from tfm_core.data.vocabulary import EOS, MASK, SPECIALS
 from tfm_core.inspect.answers import Answers, Integers
 from tfm_core.inspect.attention.trained import data_of

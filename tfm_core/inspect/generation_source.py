@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, Experiment
-from tfm_core.data.opened.spelling import labels
 from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
+from tfm_core.data.vocabulary import token_labels
 from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of, model_of_step
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -221,7 +221,7 @@ def read_written(
         keys = patch_names(round(maps.size(-1) ** 0.5))
     n_read = len(keys)
     if kind in {"sequence", "text"}:
-        keys = (*source.read, source.experiment.task.begin, *labels(source.tokens_of(whole)))
+        keys = (*source.read, source.experiment.task.begin, *token_labels(source.tokens_of(whole)))
         n_read = len(source.read) + 1 + len(source.prompt)
     keys = keys[: maps.size(-1)]
     own = logits[len(source.prompt) :][: len(ids)].clone()

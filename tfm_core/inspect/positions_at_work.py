@@ -25,8 +25,7 @@ from tfm_core.sentences import N_, StudentError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.data.text import Pair
-    from tfm_core.data.text.task import TextTask
+    from tfm_core.data.text.task import Pair, TextTask
     from tfm_core.models.text import TextModel
 
 
@@ -141,7 +140,7 @@ def _pools(config: TextTaskConfig, longer: TextTaskConfig, seed: int) -> dict[in
 
 def _of_length(task: TextTask, length: int, seed: int) -> list[Pair]:
     """Return PER_LENGTH pairs of random symbols with sources of exactly this length."""
-    from tfm_core.data.text import Pair
+    from tfm_core.data.text.task import Pair
 
     rng = random.Random(f"{seed} {length}")
     symbols = task.src_vocabulary.tokens

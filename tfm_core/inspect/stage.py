@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tfm_core.choices.config import Experiment
-from tfm_core.data.text.glosses import Glosses, glosses_of, language_of
+from tfm_core.data.text.english_korean import Glosses, glosses_of, language_of
 from tfm_core.inspect.attention import heads
 from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of

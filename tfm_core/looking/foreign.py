@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tfm_core.choices.config import Experiment, ForeignModelConfig
 from tfm_core.choices.config.model import MAX_LAYERS, MAX_NAME
-from tfm_core.data.opened.spelling import named, text_of
+from tfm_core.data.vocabulary import position_labels, text_of_names
 from tfm_core.facts.storage import N_SENTENCES
 from tfm_core.looking import Names, Words
 from tfm_core.looking.seen import AttentionMap, Seen
@@ -224,7 +224,7 @@ class Plan:
                 "src": src[number],
                 "tgt": tgt[number],
                 "alignment": [[] for _ in tgt[number]],
-                "src_text": text_of(src[number] or tgt[number]),
+                "src_text": text_of_names(src[number] or tgt[number]),
                 "tgt_text": str(given.truth[number]) if given.truth else "",
             }
             items.append(item if n_read else item | {"prompt": len(tgt[number])})
@@ -281,7 +281,7 @@ def _rows(what: str, names: Any, n: int, length: int) -> list[list[str]]:
         raise StudentError(
             "{what} has {found} lists for {n} examples.", what=what, found=len(rows), n=n
         )
-    made = [list(named([str(one) for one in row])) for row in rows[:n]]
+    made = [list(position_labels([str(one) for one in row])) for row in rows[:n]]
     for row in made:
         if len(row) > length or (length and not row):
             raise StudentError(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.choices.config import ConfigError, Experiment
-from tfm_core.data.opened.spelling import text_of
+from tfm_core.data.vocabulary import text_of_names
 from tfm_core.looking.foreign import Stacks, stacks_of
 from tfm_core.looking.seen import Seen, sizes
 from tfm_core.probe.form import MAX_EXAMPLES
@@ -120,7 +120,7 @@ def _item(look: Seen, stacks: Stacks, number: int) -> dict[str, Any]:
         "tgt": list(tgt),
         "alignment": [[] for _one in tgt],
         "src_text": _text(look, src or _written(look, stacks)),
-        "tgt_text": text_of(tgt),
+        "tgt_text": text_of_names(tgt),
     }
     if not src:
         item["prompt"] = len(tgt)
@@ -131,5 +131,5 @@ def _text(look: Seen, names: Sequence[str]) -> str:
     """Return what is read in one line: its beginning, or the model's name for mere numbers."""
     if not look.tokens:
         return look.model
-    text = text_of(names)
+    text = text_of_names(names)
     return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tfm_core.data.opened.spelling import named
+from tfm_core.data.vocabulary import position_labels
 from tfm_core.looking.vectors import Vectors
 from tfm_core.sentences import N_, Sentence, StudentError, in_bytes
 
@@ -127,7 +127,7 @@ class Seen:
 
     def __post_init__(self) -> None:
         """Show the names that a tokenizer of bytes gave as text."""
-        object.__setattr__(self, "tokens", tuple(map(named, self.tokens)))
+        object.__setattr__(self, "tokens", tuple(map(position_labels, self.tokens)))
 
     def names(self, one: AttentionMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names of a map's rows and columns: the tokens, or numbers from 1."""

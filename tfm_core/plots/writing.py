@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.data.opened.spelling import labels, running
-from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.data.vocabulary import SPECIALS, text_pieces, token_labels
 from tfm_core.inspect.generation import NEXT, WAYS, first_error, in_nats
 from tfm_core.korean import lang
 from tfm_core.plots.chart import cells, chart, texts_of
@@ -39,7 +38,7 @@ def surprise_text(
     stands between tokens (a space between words, nothing between characters). say: translates.
     """
     spans = []
-    for position, (token, loss) in enumerate(zip(running(tokens), nats, strict=True)):
+    for position, (token, loss) in enumerate(zip(text_pieces(tokens), nats, strict=True)):
         bits = float(loss) / np.log(2)
         classes = ["t"] + (["high"] if bits >= SURPRISED else [])
         classes += ["picked"] if position == picked else []
@@ -78,7 +77,7 @@ def written_text(
 
     chances: the probability of each written token, said on hover. say: translates.
     """
-    texts = running(tokens)
+    texts = text_pieces(tokens)
     parts = [_span(token, 'class="given"', gap) for token in texts[:n_prompt]]
     for token, chance in zip(texts[n_prompt:], chances, strict=True):
         look = f'class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%"'
@@ -187,7 +186,7 @@ def _marks(nodes: Sequence[Any], colour: str) -> dict[str, object]:
             "symbol": ["square" if node.is_done else "circle" for node in nodes],
         },
         "customdata": [
-            f"{escape(' '.join(map(marked, labels(node.text))))}<br>ln p {node.score:.3f}"
+            f"{escape(' '.join(map(marked, token_labels(node.text))))}<br>ln p {node.score:.3f}"
             for node in nodes
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
@@ -197,7 +196,7 @@ def _marks(nodes: Sequence[Any], colour: str) -> dict[str, object]:
 def _label(node: Any) -> str:
     if not node.is_new:
         return ""
-    token = marked(labels(node.text)[-1])
+    token = marked(token_labels(node.text)[-1])
     short = token if len(token) <= _LONGEST else f"{token[: _LONGEST - 1]}…"
     return f"{escape(short, quote=False)}<br><sup>{in_nats(node.score)}</sup>"
 

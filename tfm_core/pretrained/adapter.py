@@ -16,7 +16,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tfm_core.data.opened.folder import (
+from tfm_core.data.opened_folder import (
     CONFIG,
     DTYPES,
     Folder,
@@ -48,10 +48,12 @@ def open_any(path: Path, *, most: int) -> Folder:
     if not os.path.isdir(path):
         return open_folder(path, most=most)  # which says so
     if not any((path / name).exists() for name in (CONFIG, SETTINGS)):
-        checkpoints = [one for one in path.glob("checkpoint-*/") if CHECKPOINT.fullmatch(one.name)]
-        adapters = [one.parent for one in path.glob(f"*/{SETTINGS}")]
+        checkpoints = [
+            folder for folder in path.glob("checkpoint-*/") if CHECKPOINT.fullmatch(folder.name)
+        ]
+        adapters = [folder.parent for folder in path.glob(f"*/{SETTINGS}")]
         if checkpoints:
-            path = max(checkpoints, key=lambda one: int(one.name.partition("-")[2]))
+            path = max(checkpoints, key=lambda folder: int(folder.name.partition("-")[2]))
         elif len(adapters) == 1:
             path = adapters[0]
     if (path / SETTINGS).exists() and not (path / CONFIG).exists():
@@ -64,8 +66,8 @@ def _merged(path: Path, most: int) -> Folder:
     settings = json_in(path, SETTINGS)
     given = settings.get("base_model_name_or_path")
     name = given.replace("\\", "/").rstrip("/").rpartition("/")[2] if isinstance(given, str) else ""
-    places = [one / name for one in (path, path.parent)] if name.strip(".") else []
-    base = next((one for one in places if (one / CONFIG).is_file()), None)
+    places = [folder / name for folder in (path, path.parent)] if name.strip(".") else []
+    base = next((folder for folder in places if (folder / CONFIG).is_file()), None)
     if base is None:
         raise Unopenable(Paragraph("pretrained/adapter-alone", base=str(given)[:200], name=name))
     folder = open_folder(base, most=most)

@@ -65,42 +65,44 @@ def fit(model: ModelConfig, shape: Shape, *, length: int) -> Fit:
     """
     if isinstance(model, BlockConfig) and not model.has_feed_forward:
         raise Unexportable(
-            "Every architecture of Transformers has feed-forward layers; this model has none."
+            "Every Transformers architecture has feed-forward layers; this model has none."
         )
     tries: list[tuple[Fit, list[str]]] = []
     errors = [
         Unexportable(
-            "Only decoder-only models and Vision Transformers can be written as a Hugging Face "
+            "Only decoder-only models and Vision Transformers can be saved as a Hugging Face "
             "folder."
         )
     ]
-    for one in ARCHITECTURES:
-        if one.family != model.family:
+    for architecture in ARCHITECTURES:
+        if architecture.family != model.family:
             continue
         try:
-            tries.append(_fit(one, model, shape, length))
+            tries.append(_fit(architecture, model, shape, length))
         except Unexportable as error:
             errors.append(error)
     if not tries:
         raise errors[-1]
-    found, obstacles = min(tries, key=lambda one: len(one[1]))
+    found, obstacles = min(tries, key=lambda attempt: len(attempt[1]))
     if obstacles:
         raise Unexportable(
-            "No architecture of Transformers is equal to this model. The closest, {label}, "
-            "would need {settings}.",
+            "No Transformers architecture matches this model. The closest, {label}, would need "
+            "{settings}.",
             label=found.architecture.reader.label,
             settings=listed(obstacles),
         )
     return found
 
 
-def _fit(one: Architecture, model: ModelConfig, shape: Shape, length: int) -> tuple[Fit, list[str]]:
+def _fit(
+    architecture: Architecture, model: ModelConfig, shape: Shape, length: int
+) -> tuple[Fit, list[str]]:
     """Return how an architecture would hold a model, and the settings that it lacks, in words."""
     ours = Form(model, shape)
-    form = one.form(model, shape, length)
-    config = one.config(model, shape, form)
+    form = architecture.form(model, shape, length)
+    config = architecture.config(model, shape, form)
     try:
-        plan = one.reader.plan(Settings(config), _NAMES)
+        plan = architecture.reader.plan(Settings(config), _NAMES)
     except StudentError as error:  # of a size beyond all bounds
         raise Unexportable(error.sentence) from None
     wanted, found = _effective(form), _effective(Form(plan.model, plan.shape))
@@ -114,9 +116,9 @@ def _fit(one: Architecture, model: ModelConfig, shape: Shape, length: int) -> tu
         for name in wanted
         if found[name] != wanted[name] and name != "max_len"  # which follows from the positions
     ]
-    if one.form is _llama_form and joins_words(model, shape):
-        obstacles.append(N_("one vocabulary, not one of the source and one of the answer"))
-    return Fit(one, ours, form, config, plan), obstacles
+    if architecture.form is _llama_form and joins_words(model, shape):
+        obstacles.append(N_("one vocabulary for both source and answer"))
+    return Fit(architecture, ours, form, config, plan), obstacles
 
 
 _WITHOUT_EFFECT = {"dropout": 0.0, "query_key_gain": 1.0, "balance_weight": 0.0}

@@ -17,8 +17,8 @@ from torch import nn
 
 from tfm_core.anatomy.trained import NEW
 from tfm_core.choices.config import TunedConfig, TunedLabelsConfig
-from tfm_core.data.opened.task import tokenizer_path
-from tfm_core.data.own import place
+from tfm_core.data.opened_task import tokenizer_path
+from tfm_core.data.user_data import sets
 from tfm_core.disk import sync_file
 from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.sentences import Paragraph, StudentError
@@ -33,7 +33,7 @@ def path_in(folder: Path, digest: str) -> Path:
     return folder / FOLDER / digest / FILE
 
 
-def found(digest: str) -> Path:
+def find_weights(digest: str) -> Path:
     """Return the file of these weights in the folder of any run. Raises StudentError."""
     return _anywhere(f"{FOLDER}/{digest or '-'}/{FILE}", Paragraph("pretrained/no-base"))
 
@@ -55,11 +55,11 @@ def bring_along(task: TunedConfig, folder: Path) -> None:
     name = str(tokenizer.relative_to(folder))
     _linked(_anywhere(name, Paragraph("pretrained/no-tokenizer")), tokenizer)
     if task.base:
-        _linked(found(task.base), path_in(folder, task.base))
+        _linked(find_weights(task.base), path_in(folder, task.base))
 
 
 def _anywhere(name: str, otherwise: str) -> Path:
-    path = next(iter(sorted(place.root().parent.glob(f"*/{name}"))), None)
+    path = next(iter(sorted(sets.root().parent.glob(f"*/{name}"))), None)
     if path is None:
         raise StudentError(otherwise)
     return path
@@ -85,12 +85,12 @@ def begin(model: nn.Module, task: TunedConfig) -> None:
     Raises StudentError where the file is gone or of another model.
     """
     own = {
-        name: one
-        for name, one in model.named_parameters()
+        name: parameter
+        for name, parameter in model.named_parameters()
         if not (isinstance(task, TunedLabelsConfig) and name.startswith(NEW))
     }
     try:
-        with open_tensors(found(task.base), "pt") as file, torch.no_grad():
+        with open_tensors(find_weights(task.base), "pt") as file, torch.no_grad():
             stored = set(file.keys())
             for name, parameter in own.items():
                 key = _PREFIX + name

@@ -24,7 +24,7 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.pretrained_tasks import ARCHITECTURES
 from tfm_core.choices.config.shape import ImageShape, Shape, TextShape
 from tfm_core.choices.variants.record import Named, Registry
-from tfm_core.data.opened.folder import Unopenable
+from tfm_core.data.opened_folder import Unopenable
 from tfm_core.pretrained.heads import Part, head_of
 from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
 from tfm_core.sentences import N_, Paragraph
@@ -231,7 +231,7 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
         is_last = name == "decoder.final_norm.weight"
         return parts[0] * width**-0.5 if is_last else stacked(name, parts)
 
-    note = N_("T5 scales what its output layer reads: here its last norm does.")
+    note = N_("T5 scales the input of its output layer; here its last norm does this.")
     return Plan(model, shape, adapt, sources=sources, notes=(note,))
 
 

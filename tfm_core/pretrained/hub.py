@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfm_core.data.opened.folder import CONFIG, INDEX, MAX_BYTES, WEIGHTS, Unopenable
-from tfm_core.data.opened.tokenizer import FILES
+from tfm_core.data.opened_folder import CONFIG, FILES, INDEX, MAX_BYTES, WEIGHTS, Unopenable
 from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.sentences import N_, Paragraph, Sentence, in_bytes
 
@@ -31,7 +30,7 @@ class HubModel:
     n_bytes: int
 
     @property
-    def words(self) -> Sentence:
+    def size_message(self) -> Sentence:
         """What there is to download."""
         return N_(
             "{name} on the Hub: {size} to download.", name=self.name, size=in_bytes(self.n_bytes)
@@ -39,7 +38,7 @@ class HubModel:
 
     def folder(self) -> Path:
         """Return its folder, downloaded where it is not in the cache. Raises Unopenable."""
-        with _said(self.name):
+        with _errors_as_unopenable(self.name):
             from huggingface_hub import snapshot_download
 
             return Path(
@@ -52,21 +51,21 @@ def is_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None and ".." not in name and not Path(name).exists()
 
 
-def found(name: str, *, is_public: bool, most: int = MAX_BYTES) -> HubModel:
+def find_model(name: str, *, is_public: bool, most: int = MAX_BYTES) -> HubModel:
     """Return a model by its id, with nothing downloaded. Raises Unopenable.
 
     is_public: of the server. most: bytes of its weights.
     """
     if is_public:
         raise Unopenable(Paragraph("pretrained/hub-public", name=name))
-    with _said(name):
+    with _errors_as_unopenable(name):
         from huggingface_hub import HfApi
 
         info = HfApi().model_info(name, files_metadata=True)
-    weights = [one for one in info.siblings or () if _WEIGHTS.fullmatch(one.rfilename)]
+    weights = [file for file in info.siblings or () if _WEIGHTS.fullmatch(file.rfilename)]
     if not weights:
         raise Unopenable("{name} has no safetensors weights on the Hub.", name=name)
-    size = sum(one.size or 0 for one in weights)
+    size = sum(file.size or 0 for file in weights)
     if size > most:
         raise Unopenable(
             "The weights have {size}; the limit is {most}.",
@@ -77,14 +76,14 @@ def found(name: str, *, is_public: bool, most: int = MAX_BYTES) -> HubModel:
 
 
 @contextmanager
-def _said(name: str) -> Iterator[None]:
+def _errors_as_unopenable(name: str) -> Iterator[None]:
     """Raise Unopenable, in a sentence, for what goes wrong with the Hub."""
     try:
         yield
     except ImportError:
         raise Unopenable(Paragraph("pretrained/no-hub", name=name)) from None
     except Exception as error:  # of its own, of requests or of httpx, by version
-        kinds = {one.__name__ for one in type(error).__mro__}
+        kinds = {kind.__name__ for kind in type(error).__mro__}
         if "RepositoryNotFoundError" in kinds:  # a gated one is also such an error
             raise Unopenable("The Hub has no public model {name}.", name=name) from None
         if not isinstance(error, OSError | ValueError) and "HTTPError" not in kinds:

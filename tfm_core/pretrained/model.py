@@ -18,7 +18,7 @@ from tfm_core.anatomy.hugging_face import COLUMNS, pattern_of
 from tfm_core.choices.config import ConfigError, ModelConfig
 from tfm_core.choices.config.pretrained_tasks import WITHOUT_HEAD
 from tfm_core.choices.config.shape import Shape
-from tfm_core.data.opened.folder import DTYPES, MAX_BYTES, Folder, Unopenable
+from tfm_core.data.opened_folder import DTYPES, MAX_BYTES, Folder, Unopenable
 from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.pretrained.adapter import open_any
 from tfm_core.pretrained.families import PRETRAINED, Plan, PretrainedFamily
@@ -27,7 +27,7 @@ from tfm_core.sentences import N_, Paragraph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Checked:
+class CheckedFolder:
     """A folder that fits the engine, before its weights are loaded.
 
     sources: name of a parameter here -> the names of its tensors there. left_out: tensors of heads
@@ -68,7 +68,7 @@ class Checked:
         """What heads that are not opened are called there."""
         depth = {"cls": 2}  # in which BERT has two heads
         places = [name.split(".") for name in self.left_out]
-        return ", ".join(sorted({".".join(one[: depth.get(one[0], 1)]) for one in places}))
+        return ", ".join(sorted({".".join(names[: depth.get(names[0], 1)]) for names in places}))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ class Checked:
         return (*self.plan.notes, N_(WITHOUT_HEAD, parts=self.heads_left_out))
 
 
-def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
+def check_folder(path: Path, *, most: int = MAX_BYTES) -> CheckedFolder:
     """Return what a folder holds, with every name and shape checked and no weight loaded.
 
     most: bytes of all weights. Raises Unopenable.
@@ -88,7 +88,7 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
     stored = {_bare(name, family): name for name in folder.tensors}
     if len(stored) != len(folder.tensors):
         twice = next(name for name in folder.tensors if stored[_bare(name, family)] != name)
-        raise Unopenable("{name} is there twice.", name=twice)
+        raise Unopenable("{name} appears twice.", name=twice)
     try:
         plan = family.plan(Settings(folder.config), stored.keys())
         with init_on_meta():
@@ -123,8 +123,8 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
     sources = {here: tuple(stored[name] for name in names) for here, names in wanted.items()}
     for here, names in sources.items():
         _check(here, names, folder, plan, parameters[here])
-    shapes = {name: one.shape for name, one in parameters.items()}
-    return Checked(folder, family, plan, sources, left_out, shapes, head)
+    shapes = {name: parameter.shape for name, parameter in parameters.items()}
+    return CheckedFolder(folder, family, plan, sources, left_out, shapes, head)
 
 
 def _head(folder: Folder, plan: Plan, stored: Mapping[str, str]) -> dict[str, str]:
@@ -136,21 +136,23 @@ def _head(folder: Folder, plan: Plan, stored: Mapping[str, str]) -> dict[str, st
     return {ours: stored[part.name] for ours, part in plan.head.items()}
 
 
-def parameters_of(checked: Checked) -> Iterator[tuple[str, Tensor]]:
+def parameters_of(checked: CheckedFolder) -> Iterator[tuple[str, Tensor]]:
     """Yield the parameters by name, in fp32, each read when its turn comes. Raises Unopenable."""
     for name, sources in checked.sources.items():
-        parts = [checked.folder.read(one) for one in sources]
+        parts = [checked.folder.read(source) for source in sources]
         yield name, checked.plan.adapt(name, parts).contiguous()
 
 
-def load_model(checked: Checked) -> Model:
+def load_model(checked: CheckedFolder) -> Model:
     """Return the model, in fp32 and evaluation mode. Raises Unopenable, with nothing loaded."""
     with init_on_meta():
         model = build_model(checked.config, checked.shape)
     loaded = {name: nn.Parameter(values) for name, values in parameters_of(checked)}
-    by_meta = {id(one): loaded[name] for name, one in model.named_parameters()}
+    by_meta = {id(parameter): loaded[name] for name, parameter in model.named_parameters()}
     everywhere = model.named_parameters(remove_duplicate=False)
-    model.load_state_dict({name: by_meta[id(one)] for name, one in everywhere}, assign=True)
+    model.load_state_dict(
+        {name: by_meta[id(parameter)] for name, parameter in everywhere}, assign=True
+    )
     return model.eval()
 
 
@@ -184,12 +186,13 @@ def _sources(
     for path, ending in ((module, f".{leaf}"), (module, ".weight"), (module, ""), (name, "")):
         pattern, layer = pattern_of(path)
         theirs = tuple(
-            _bare(one.replace("{i}", layer), family) + ending for one in column.get(pattern, ())
+            _bare(module.replace("{i}", layer), family) + ending
+            for module in column.get(pattern, ())
         )
-        if theirs and any(one in stored for one in theirs):
+        if theirs and any(name in stored for name in theirs):
             return theirs
     pattern, layer = pattern_of(module or name)
-    return tuple(_bare(one.replace("{i}", layer), family) + f".{leaf}" for one in column[pattern])
+    return tuple(_bare(path.replace("{i}", layer), family) + f".{leaf}" for path in column[pattern])
 
 
 def _check(
@@ -199,7 +202,7 @@ def _check(
     for name in names:
         if folder.tensors[name].dtype not in DTYPES:
             raise Unopenable(
-                "{name} has numbers of the type {dtype}; supported: {known}.",
+                "{name} has the type {dtype}; supported: {known}.",
                 name=name,
                 dtype=folder.tensors[name].dtype,
                 known=", ".join(DTYPES),
@@ -223,8 +226,8 @@ _ABSENT = (
     N_("{n} tensors are missing, such as {name}."),
 )
 _UNKNOWN = (
-    N_("{name} has no place in the model of config.json."),
-    N_("{n} tensors have no place in the model of config.json, such as {name}."),
+    N_("{name} is not part of the model in config.json."),
+    N_("{n} tensors are not part of the model in config.json, such as {name}."),
 )
 
 

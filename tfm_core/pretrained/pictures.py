@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from tfm_core.choices.config.image_tasks import MARKUP, ImageTaskFacts
 from tfm_core.choices.config.image_tasks import MAX_NAME as MAX_LETTERS
-from tfm_core.data import embedded
-from tfm_core.data.opened.folder import CONFIG, Unopenable, json_in
-from tfm_core.data.own_picture import picture_to_input
+from tfm_core.data.image_data import PHOTOGRAPHS
+from tfm_core.data.opened_folder import CONFIG, Unopenable, json_in
+from tfm_core.data.user_picture import picture_to_input
 from tfm_core.reading import is_number, is_whole
 from tfm_core.sentences import N_, Sentence
 
@@ -61,7 +61,7 @@ def pixels_of(folder: Path, *, image_size: int, channels: int) -> Pixels:
         mean = _channels(values, "image_mean", channels, -1e3)
         std = _channels(values, "image_std", channels, 1e-3)
     scale = 255 * factor  # of pixels from 0 to 1, as we have them
-    return Pixels(tuple(one / scale for one in mean), tuple(one / scale for one in std))
+    return Pixels(tuple(value / scale for value in mean), tuple(value / scale for value in std))
 
 
 def class_names(config: Mapping[str, Any], n: int) -> tuple[str, ...]:
@@ -90,18 +90,19 @@ def class_names(config: Mapping[str, Any], n: int) -> tuple[str, ...]:
 
 def photographs(facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     """Return the app's photographs as a model reads them, uint8 (N, C, H, W)."""
-    return np.stack([picture_to_input(one, facts)[0] for one in _photographs()])
+    return np.stack([picture_to_input(photograph, facts)[0] for photograph in _photographs()])
 
 
 @lru_cache(maxsize=1)
 def _photographs() -> tuple[bytes, ...]:
-    folder = Path(embedded.__file__).with_name("photographs")
-    return tuple((folder / f"{name}.jpg").read_bytes() for name in embedded.PHOTOGRAPHS)
+    return tuple(path.read_bytes() for path in PHOTOGRAPHS)
 
 
 def _shown(label: str) -> str:
     """Return a label without marks of Markdown, cut to what fits a page."""
-    plain = "".join(" " if one in MARKUP or not one.isprintable() else one for one in label)
+    plain = "".join(
+        " " if letter in MARKUP or not letter.isprintable() else letter for letter in label
+    )
     plain = " ".join(plain.split())
     return plain if len(plain) <= MAX_LETTERS else f"{plain[: MAX_LETTERS - 1]}…"
 
@@ -134,9 +135,9 @@ def _is_on(values: Mapping[str, Any], name: str) -> bool:
 def _channels(values: Mapping[str, Any], name: str, n: int, least: float) -> list[float]:
     found = values.get(name, [_USUAL] * n)
     numbers = found if isinstance(found, list) else [found] * n
-    if len(numbers) != n or not all(is_number(one, least, 1e3) for one in numbers):
+    if len(numbers) != n or not all(is_number(number, least, 1e3) for number in numbers):
         raise _invalid(name, found)
-    return [float(one) for one in numbers]
+    return [float(number) for number in numbers]
 
 
 def _invalid(name: str, value: object) -> Unopenable:

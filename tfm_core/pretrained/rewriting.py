@@ -61,12 +61,13 @@ def rewritten(model: Model, ours: Form, form: Form) -> Weights:
     """
     with init_on_meta():
         wanted = {
-            name: one.shape for name, one in build_model(form.model, form.shape).named_parameters()
+            name: parameter.shape
+            for name, parameter in build_model(form.model, form.shape).named_parameters()
         }
     with torch.no_grad():
         weights = {
-            name: one.detach().float().cpu().clone()
-            for name, one in model.named_parameters(remove_duplicate=False)
+            name: parameter.detach().float().cpu().clone()
+            for name, parameter in model.named_parameters(remove_duplicate=False)
         }
         for step in (_heads, _tables, _positions, _biases, _words, _wider):
             step(weights, model, ours, form, wanted)

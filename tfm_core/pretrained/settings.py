@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfm_core.data.opened.folder import CONFIG, Unopenable
+from tfm_core.data.opened_folder import CONFIG, Unopenable
 from tfm_core.reading import is_number, is_whole
 
 MAX_WORDS = 1_000_000

@@ -26,12 +26,12 @@ def tensors_of(model: Model, fit: Fit) -> Weights:
         module, _dot, leaf = name.rpartition(".")
         pattern, layer = pattern_of(module or name)
         column = COLUMNS[fit.architecture.name]
-        theirs = tuple(one.replace("{i}", layer) for one in column[pattern])
+        theirs = tuple(path.replace("{i}", layer) for path in column[pattern])
         ending = "weight" if leaf == "table" else leaf
         names = tuple(one if one in _WHOLE else f"{one}.{ending}" for one in theirs)
         parts = _UNDO[fit.architecture.name](name, value, len(names), fit)
-        for one, part in zip(names, parts, strict=True):
-            tensors[one] = part.contiguous().clone()
+        for tensor_name, part in zip(names, parts, strict=True):
+            tensors[tensor_name] = part.contiguous().clone()
     return tensors
 
 

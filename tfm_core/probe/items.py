@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, Experiment
 from tfm_core.choices.config.shape import patches_per_side
-from tfm_core.data.caption_words import Caption, join
-from tfm_core.data.scenes import CANVAS, covered
+from tfm_core.data.caption_words import CANVAS, Caption, covered, join
 from tfm_core.probe.labels import patch_names
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from tfm_core.data.captions import CaptionSplit
-    from tfm_core.data.corpus.task import CorpusTask
+    from tfm_core.data.text.corpus import CorpusTask
     from tfm_core.data.text.task import Pair
     from tfm_core.decoding import ReadPrompt
     from tfm_core.models.text import DecoderOnly

@@ -14,9 +14,9 @@ from torch import Tensor
 from tfm_core.choices.config import CaptionerConfig, CorpusTaskConfig
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import CaptionData
-from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.moving import data_as
+from tfm_core.data.text.corpus import CorpusTask
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD, Specials, Vocabulary
 from tfm_core.decoding import Decoded, greedy

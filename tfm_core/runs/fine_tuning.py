@@ -17,11 +17,11 @@ from tfm_core.choices.config import (
     TunedTextConfig,
 )
 from tfm_core.choices.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.sets import SPLITS, OwnSet
-from tfm_core.data.own.task import rows_of, sides_of
 from tfm_core.data.tasks import corpus_task
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.kinds import SET_KINDS
+from tfm_core.data.user_data.sets import SPLITS, UserSet
+from tfm_core.data.user_data.task import rows_of, sides_of
 from tfm_core.data.vocabulary import NONE, SPECIALS
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, StudentError
@@ -76,7 +76,7 @@ def why_not(run: Run) -> str | None:
     return None
 
 
-def tuned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
+def tuned(run: Run, own: UserSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
     """Return the experiment that trains a run's model further on a set. Raises ValueError.
 
     own: without one a language model learns the text that comes with the app. The first weights
@@ -87,11 +87,11 @@ def tuned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> 
     return found.replace(task=task.model_dump())
 
 
-def planned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
+def planned(run: Run, own: UserSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
     """Return the same before the first weights are read: it has all sizes but cannot start."""
     if (reason := why_not(run)) is not None:
         raise StudentError(reason)
-    with place.below(run.folder.parent):
+    with sets.below(run.folder.parent):
         return _planned(run, own, part, seed)
 
 
@@ -102,7 +102,7 @@ def from_scratch(experiment: Experiment) -> Experiment:
     return experiment.replace(task=task.model_dump(), training=training.model_dump())
 
 
-def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
+def _planned(run: Run, own: UserSet | None, part: Part, seed: int) -> Experiment:
     model, kind = run.experiment.model, KINDS[run.experiment.model.family]
     if own is None and kind == "labels":
         raise StudentError("Choose a data set of labelled sentences.")
@@ -156,7 +156,7 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
     )
 
 
-def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
+def _labels(run: Run, own: UserSet, facts: dict[str, Any]) -> TunedLabelsConfig:
     """Return the task of labelled sentences, as long as the longest. Raises StudentError."""
     _sentences, (_cut, labels) = sides_of(own)
     n_labels = len(labels)
@@ -184,10 +184,10 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
 @lru_cache(maxsize=8)
 def _lengths(folder: str, task: OpenedWordsConfig) -> list[int]:
     """Return the tokens of each sentence of a set."""
-    from tfm_core.data.opened.task import tokenizer_of  # with torch
+    from tfm_core.data.opened_task import tokenizer_of  # with torch
 
-    words, own = tokenizer_of(task).words, sets.opened(Path(folder))
-    return [len(words.cut(text)) for split in SPLITS for text, _label in rows_of(own, split)]
+    tokenizer, own = tokenizer_of(task).tokenizer, sets.opened(Path(folder))
+    return [len(tokenizer.cut(text)) for split in SPLITS for text, _label in rows_of(own, split)]
 
 
 def first_weights(run: Run) -> str:

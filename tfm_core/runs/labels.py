@@ -14,7 +14,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tfm_core.data.own.sets import MAX_NAME as MAX_SET_NAME
+from tfm_core.data.user_data.sets import MAX_NAME as MAX_SET_NAME
 from tfm_core.reading import Unreadable, is_line, object_of
 from tfm_core.runs.disk.atomic import write_json
 from tfm_core.sentences import StudentError

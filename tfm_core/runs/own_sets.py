@@ -1,6 +1,6 @@
 """Data sets of visitors: their owners, size, removal and undo.
 
-A set lies in a folder among the runs (``data.own.place``). A visitor who adds an existing set
+A set lies in a folder among the runs (``data.user_data.sets``). A visitor who adds an existing set
 becomes one more owner; the set goes into the trash with its last owner.
 """
 
@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.sets import ID, OwnSet, Prepared, SetMissing
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.sets import ID, Prepared, SetMissing, UserSet
 from tfm_core.runs.auth import NotYours, Visitor
 from tfm_core.runs.disk import quota, trash
 from tfm_core.runs.disk.failures import os_errors_as_sentences
@@ -36,12 +36,12 @@ def keep(
     visitor: Visitor | None,
     settings: Settings,
     on_evicted: Callable[[int], None] | None = None,
-) -> OwnSet:
+) -> UserSet:
     """Write a set for a visitor, None on the command line. Raises ValueError, in a sentence.
 
     on_evicted: called with how many old runs were deleted to stay within the host's limit.
     """
-    root = store.root / place.FOLDER
+    root = store.root / sets.FOLDER
     if visitor is not None:
         visitor.check_acts()
     owner, gone = None if visitor is None else visitor.owner, 0
@@ -50,7 +50,7 @@ def keep(
             _check_room(root, prepared.n_bytes, visitor, settings)
             bounds = Bounds(disk=settings.max_disk)
             gone = quota.evict(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
-        own = sets.write(prepared, owner=owner, root=root)
+        own = sets.write(prepared, owner=owner, parent=root)
     if gone and on_evicted is not None:
         on_evicted(gone)
     return own
@@ -64,7 +64,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     open, read and write. On a public server only active runs of its owners prevent the removal; a
     waiting copy of another visitor reports that its set is gone.
     """
-    root = store.root / place.FOLDER
+    root = store.root / sets.FOLDER
     own = _existing(root, set_id)
     _check_owner(own, visitor)
     if not visitor.may_change_all and sets.give_up(own, visitor.owner):
@@ -86,13 +86,13 @@ def keep_vocabulary(run: Run) -> None:
     """Keep the vocabulary of the set that a run learns from in the run's folder. Never raises."""
     if run.problem is not None or not (set_id := sets.added_of(run.experiment.task)):
         return
-    with contextlib.suppress(StudentError, OSError), place.below(run.folder.parent):
+    with contextlib.suppress(StudentError, OSError), sets.below(run.folder.parent):
         sets.write_vocabulary(run.folder, set_id, sets.vocabulary_of(sets.find(set_id)))
 
 
 def discard(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     """Take back at once what ``keep`` did a moment before; nothing is left. Raises OSError."""
-    folder = store.root / place.FOLDER / set_id
+    folder = store.root / sets.FOLDER / set_id
     if not ID.fullmatch(set_id) or not folder.is_dir():
         return
     own = sets.opened(folder)
@@ -113,23 +113,23 @@ def runs_by_set(store: RunStore, visitor: Visitor | None = None) -> dict[str, li
 
 
 @os_errors_as_sentences()
-def undo(set_id: str, *, store: RunStore, visitor: Visitor) -> OwnSet:
+def undo(set_id: str, *, store: RunStore, visitor: Visitor) -> UserSet:
     """Restore a set from the trash. Raises ValueError, in a sentence."""
-    root = store.root / place.FOLDER
+    root = store.root / sets.FOLDER
     _check_owner(_existing(root / trash.FOLDER, set_id), visitor)
     if not trash.restore(root, set_id):
         raise SetMissing("There is no removed data set {set_id} to restore.", set_id=set_id)
     return sets.opened(root / set_id)
 
 
-def listed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
+def listed(store: RunStore, visitor: Visitor) -> list[UserSet]:
     """Return the sets that a visitor may see, newest first: on a public server, their own."""
-    return [own for own in sets.listed(store.root / place.FOLDER) if _may_use(own, visitor)]
+    return [own for own in sets.listed(store.root / sets.FOLDER) if _may_use(own, visitor)]
 
 
-def removed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
+def removed(store: RunStore, visitor: Visitor) -> list[UserSet]:
     """Return the sets that a visitor may restore, the last removed first."""
-    found = trash.deleted(store.root / place.FOLDER)[::-1]
+    found = trash.deleted(store.root / sets.FOLDER)[::-1]
     return [
         own for deleted_set in found if _may_use(own := sets.opened(deleted_set.folder), visitor)
     ]
@@ -155,17 +155,17 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
         )
 
 
-def _existing(root: Path, set_id: str) -> OwnSet:
+def _existing(root: Path, set_id: str) -> UserSet:
     if not ID.fullmatch(set_id) or not (root / set_id).is_dir():
         raise SetMissing("There is no data set {set_id}.", set_id=set_id[:40])
     return sets.opened(root / set_id)
 
 
-def _check_owner(own: OwnSet, visitor: Visitor) -> None:
+def _check_owner(own: UserSet, visitor: Visitor) -> None:
     visitor.check_acts()
     if not _may_use(own, visitor):
         raise NotYours("This data set belongs to another visitor.")
 
 
-def _may_use(own: OwnSet, visitor: Visitor) -> bool:
+def _may_use(own: UserSet, visitor: Visitor) -> bool:
     return visitor.may_change_all or visitor.owner in own.owners

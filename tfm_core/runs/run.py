@@ -18,7 +18,7 @@ from pydantic import StrictBool
 
 from tfm_core.choices.config import ConfigError, Experiment, from_json
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.own import place
+from tfm_core.data.user_data import sets
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain, open_tensors
@@ -37,7 +37,7 @@ from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
 from tfm_core.training.checkpoint_facts import facts_of
 
-ID = re.compile(rf"(?!{place.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
+ID = re.compile(rf"(?!{sets.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
 LESSON_ID = re.compile(r"[a-z0-9][a-z0-9-]{1,39}", re.ASCII)
 Checkpoint = Literal["last", "best", "turn"]
 """The newest, that of the lowest validation loss so far, and that before the last turn."""

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from tfm_core import settings
 from tfm_core.choices.config import Experiment, TunedConfig, to_json
 from tfm_core.choices.config.experiment import possible, turned
-from tfm_core.data.own import place
+from tfm_core.data.user_data import sets
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
@@ -419,7 +419,7 @@ def _bring_along(experiment: Experiment, folder: Path) -> None:
     if isinstance(experiment.task, TunedConfig):
         from tfm_core.pretrained import base  # with torch
 
-        with place.below(folder.parent):
+        with sets.below(folder.parent):
             base.bring_along(experiment.task, folder)
 
 

@@ -17,9 +17,8 @@ import pandas as pd
 
 from tfm_core.choices.config import CorpusTaskConfig, DecoderOnlyConfig, Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus import column_sums
-from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
 from tfm_core.data.tasks import corpus_task, data_shape
+from tfm_core.data.text.in_context import BASE, WIDTH, column_sum, partial_scores, read_sum
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.attention.trained import (
     cached_by_folder,
@@ -70,9 +69,9 @@ _COLUMNS = 5  # of an example
 
 
 def _of_columns(experiment: Experiment) -> Levels:
-    found = column_sums.known(sequences(experiment))
+    found = partial_scores(sequences(experiment))
     return {
-        N_("guessing"): 1 / column_sums.BASE,
+        N_("guessing"): 1 / BASE,
         N_("no carries"): found.no_carry,
         N_("carries from one column only"): found.one_column,
         N_("every bit"): 1.0,
@@ -82,7 +81,7 @@ def _of_columns(experiment: Experiment) -> Levels:
 def _column_sum(experiment: Experiment) -> Example:
     """Return a sum as two numbers, and its first columns with the bits of the sum marked."""
     (tokens,) = sequences(experiment, 1)
-    a, b, total = column_sums.numbers(tokens)
+    a, b, total = read_sum(tokens)
     pieces = [(f"{a} + {b} = {total}:", False)]
     for start in range(0, _COLUMNS * WIDTH, WIDTH):
         *read, written = tokens[start : start + WIDTH]
@@ -134,7 +133,7 @@ def new_sums(run: Run) -> list[tuple[str, ...]]:
     context = experiment.task_as(CorpusTaskConfig).context
     trained = {pair.tgt for pair in data_as(data_of(experiment), TextData).train.pairs}
     rng = random.Random(f"new sums {experiment.seed}")
-    drawn = (columns(rng, context) for _ in range(20 * _N_SUMS))
+    drawn = (column_sum(rng, context) for _ in range(20 * _N_SUMS))
     found = list(islice((tokens for tokens in drawn if tokens[:-1] not in trained), _N_SUMS))
     if not found:
         raise StudentError("This run was trained on all sums.")

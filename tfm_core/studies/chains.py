@@ -13,7 +13,7 @@ import pandas as pd
 
 from tfm_core.choices.config import CorpusTaskConfig, Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus.in_context import GENERATORS, TENTHS, floors, likelihoods, rounded
+from tfm_core.data.text.in_context import GENERATORS, TENTHS, floors, likelihoods, rounded
 from tfm_core.inspect.attention.trained import cached_by_weights
 from tfm_core.inspect.knockouts.measure import Score, n_validation, score_without
 from tfm_core.inspect.knockouts.parts import Part

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from tfm_core.choices.config import CorpusTaskConfig, DecoderOnlyConfig, Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.tasks import corpus_task
+from tfm_core.data.text.in_context import GENERATORS
 from tfm_core.inspect.attention.heads import behind_earlier
 from tfm_core.inspect.attention.trained import cached_by_folder, cached_by_weights
 from tfm_core.inspect.knockouts.measure import Score, score_without

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.config import CorpusTaskConfig, Experiment
-from tfm_core.data.corpus.load import validation_sequences
 from tfm_core.data.tasks import corpus_task
+from tfm_core.data.text_data import validation_sequences
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.types import Bools

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus.in_context import TRIGGERS, copy_floors
+from tfm_core.data.text.in_context import TRIGGERS, copy_floors
 from tfm_core.inspect.attention.trained import (
     cached_by_folder,
     cached_by_weights,

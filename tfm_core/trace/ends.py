@@ -11,7 +11,7 @@ from torch import Tensor
 from tfm_core.choices.config import built
 from tfm_core.choices.config.shape import CaptionShape, TextShape
 from tfm_core.choices.variants.stems import POOLINGS
-from tfm_core.data.opened.spelling import text_of
+from tfm_core.data.vocabulary import text_of_names
 from tfm_core.decoding import greedy
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.layers.masks import is_token
@@ -193,7 +193,7 @@ def _likely_word(view: View, made: StepTensor) -> Question:
     if scores.is_meta or not subject.truth:
         return about_logits(made, built(subject.config).d_model)
     position, text = 0, N_("Which token does the model answer first?")
-    truth = text_of(subject.truth[example])
+    truth = text_of_names(subject.truth[example])
     if subject.described is not None:
         boxes = subject.described.boxes[example]
         position = next((t for t, box in enumerate(boxes) if box is not None), 0)

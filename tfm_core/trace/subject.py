@@ -27,11 +27,10 @@ from tfm_core.choices.config.shape import CaptionShape, Shape, patches_per_side
 from tfm_core.choices.variants.forms import CAUSAL, CAUSALITIES, Causality
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
-from tfm_core.data.embedded import read_embedded
-from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
-from tfm_core.data.own.pictures import load_own_pictures
+from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics, read_embedded
 from tfm_core.data.tasks import data_shape, text_task
-from tfm_core.data.text_data import distinct_pairs, encode_src
+from tfm_core.data.text_data import encode_src, sample_pairs
+from tfm_core.data.user_data.pictures import load_user_pictures
 from tfm_core.data.vocabulary import BOS, NONE, PAD
 from tfm_core.decoding import greedy
 from tfm_core.facts.architectures import Architecture
@@ -338,7 +337,7 @@ def _of_texts(
             f"{experiment.task.name} {getattr(config, 'size', '')} {experiment.seed} walk"
         )
         samples = (
-            distinct_pairs(task, N_TEXTS, rng)
+            sample_pairs(task, N_TEXTS, rng)[0]
             if config.max_src_len
             else [task.sample(rng) for _ in range(N_TEXTS)]
         )
@@ -491,7 +490,7 @@ def _own_pictures(
 ) -> tuple[npt.NDArray[np.uint8], list[int], str]:
     """Return pictures of the set, of different classes where it has as many; else noise."""
     try:
-        split = load_own_pictures(config, seed=seed).validation
+        split = load_user_pictures(config, seed=seed).validation
     except ValueError as error:
         return *_noise(config, seed), str(error)
     chosen = split.labels.argsort(stable=True)
@@ -512,7 +511,7 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
         return data.mean, data.std, False
     if isinstance(config, OwnPicturesTaskConfig):
         with suppress(ValueError):  # the set is gone
-            data = load_own_pictures(config, seed=seed)
+            data = load_user_pictures(config, seed=seed)
             return data.mean, data.std, False
     return *pixel_statistics(pixels), True
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.choices.config import CorpusTaskConfig
-from tfm_core.data.corpus.grammar import entropy_per_token
-from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.moving import take_rows, to_device
+from tfm_core.data.text.english_sentences import entropy_per_token
+from tfm_core.data.text.in_context import GENERATORS
 from tfm_core.data.text_data import TextData
 from tfm_core.training.losses import cross_entropy, labels_of, predicts_others
 from tfm_core.training.objectives import (

@@ -19,9 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.data.moving import to_device_together
-from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
-from tfm_core.data.text.span_corruption import SpanCorruptionTask
-from tfm_core.data.text.span_corruption import posterior as span_posterior
+from tfm_core.data.text.hidden_words import (
+    MaskedWordsTask,
+    SpanCorruptionTask,
+    n_hidden,
+    span_posterior,
+    word_posterior,
+)
 from tfm_core.data.vocabulary import EOS, MASK, PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, predicts_others
 from tfm_core.training.objectives import Batch, StepMetrics, TextObjective
@@ -178,7 +182,7 @@ class MaskedObjective(ReadObjective):
         total = right = count = 0.0
         for pair in self.data.validation.pairs:
             try:
-                posteriors = posterior(pair.src, self.data.n_draws)
+                posteriors = word_posterior(pair.src, self.data.n_draws)
             except ValueError:
                 return None
             total -= sum(

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.choices.config import CaptionTaskConfig, ImageTaskConfig
-from tfm_core.data import augment
 from tfm_core.data.captions import CaptionData, CaptionSplit, SceneChanges
-from tfm_core.data.image_data import ImageData, ImageSplit
+from tfm_core.data.image_data import ImageData, ImageSplit, draw_moves, moved
 from tfm_core.data.moving import take_rows
 from tfm_core.training.losses import cross_entropy, labels_of
 from tfm_core.training.objectives import (
@@ -38,7 +37,7 @@ class ImageObjective(Objective):
 
     def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
         """See Objective; ``generator`` draws the augmentation."""
-        moves = augment.draw(len(indices), generator=generator, **self._most)
+        moves = draw_moves(len(indices), generator=generator, **self._most)
         return Batch(indices, (), (indices, moves))
 
     @property
@@ -50,7 +49,7 @@ class ImageObjective(Objective):
         """See Objective."""
         train, (rows, moves) = self.data.train, batch.tensors
         images = self.data.normalise(take_rows(train.images, rows, batch.indices))
-        images = augment.changed(images, moves, **self._most)
+        images = moved(images, moves, **self._most)
         labels = take_rows(train.labels, rows, batch.indices)
         return self._metrics(model, images, labels, self.label_smoothing)
 

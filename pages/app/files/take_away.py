@@ -16,7 +16,7 @@ from pages.app.typed import escape
 from pages.components.effects import press
 from pages.i18n import N_, _
 from tfm_core.choices.variants.record import resolve
-from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.user_data.sets import UserSet
 from tfm_core.export.exports import EXPORTS, Export, Progress
 from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
@@ -71,7 +71,7 @@ def _zip(run: Run, progress: Progress, with_set: bool) -> bytes:
     )
 
 
-def _set(run: Run) -> OwnSet | None:
+def _set(run: Run) -> UserSet | None:
     """Return the data set of a run, if it is the visitor's own."""
     from tfm_core.export import bundle
 

@@ -14,7 +14,7 @@ from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
-from tfm_core.data.text.glosses import language_of
+from tfm_core.data.text.english_korean import language_of
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.items import is_language
 from tfm_core.sentences import whole_percent

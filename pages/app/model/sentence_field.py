@@ -12,8 +12,8 @@ from pages.app.address import view
 from pages.app.typed import escape
 from pages.components.pickers import word_chips
 from pages.i18n import _
-from tfm_core.data.text import TextTask
 from tfm_core.data.text.nearest import Suggestion, is_of_words, nearest_sentence
+from tfm_core.data.text.task import TextTask
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.text.embeddings import CLASSES, word_class
 

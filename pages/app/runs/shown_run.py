@@ -17,7 +17,7 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.own import sets
+from tfm_core.data.user_data import sets
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
 

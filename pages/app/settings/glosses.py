@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from tfm_core.choices.config import Experiment
-from tfm_core.data.text.glosses import glosses_of
+from tfm_core.data.text.english_korean import glosses_of
 
 _CHOICE = "glosses"
 

@@ -12,13 +12,13 @@ from pages.app.settings.drafts import CheckedDraft, Values
 from pages.i18n import _, ngettext
 from tfm_core import settings
 from tfm_core.choices.config.shape import patches_per_side
-from tfm_core.data.corpus.task import read_text
-from tfm_core.data.own import kinds, pictures
-from tfm_core.data.own import sets as own_data
-from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.sets import OwnSet
-from tfm_core.data.own.texts import inspect_text, prepare
-from tfm_core.data.own.tokens import learned_from_text
+from tfm_core.data.text.corpus import read_text
+from tfm_core.data.user_data import kinds, pictures
+from tfm_core.data.user_data import sets as own_data
+from tfm_core.data.user_data.kinds import SET_KINDS
+from tfm_core.data.user_data.sets import UserSet
+from tfm_core.data.user_data.texts import inspect_text, prepare
+from tfm_core.data.user_data.tokens import learn_from_text
 from tfm_core.runs import own_sets
 
 TASKS = {f"own-{kind}": kind for kind in SET_KINDS}
@@ -71,7 +71,7 @@ def _text(checked: CheckedDraft) -> None:
     values = checked.draft.values
     own, unit = drafts.get(values, _TEXT), drafts.get(values, "task.unit")
     text = own or read_text()
-    tokens = learned_from_text(unit, text).cut_text(text)
+    tokens = learn_from_text(unit, text).cut_text(text)
     counts = {"n": f"{len(tokens):,}", "different": f"{len(set(tokens)):,}"}
     if not own:
         words = _("Alice in Wonderland, chapter 1: {n} tokens, {different} distinct.", **counts)
@@ -115,14 +115,14 @@ def _save_text() -> None:
         state.notify(_(error))
 
 
-def sets(kind: str) -> dict[str, OwnSet]:
+def sets(kind: str) -> dict[str, UserSet]:
     """Return the data sets of a kind that the visitor may use, by id, newest first."""
     own_and_shared = own_sets.listed(runs_access.store(), visitors.visitor())
     of_kind = [own for own in [*own_and_shared, *own_data.examples()] if own.kind == kind]
     return {own.id: own for own in of_kind if own.problem is None}
 
 
-def keep_text(text: str, unit: str) -> OwnSet:
+def keep_text(text: str, unit: str) -> UserSet:
     """Make a data set of a pasted text. Raises ValueError and OSError with a message."""
     prepared = prepare(inspect_text("text", text, unit=unit))
     return own_sets.keep(
@@ -130,7 +130,7 @@ def keep_text(text: str, unit: str) -> OwnSet:
     )
 
 
-def with_set(values: Values, own: OwnSet) -> Values:
+def with_set(values: Values, own: UserSet) -> Values:
     """Return a draft with another data set; resize patches that would not divide it."""
     task = kinds.task_of(own)
     fresh = task.model_dump()
@@ -162,7 +162,7 @@ def _take(key: str) -> None:
         state.notify(_(error))
 
 
-def words(own: OwnSet) -> str:
+def words(own: UserSet) -> str:
     """Return a set in words: its name and its size."""
     n = sum(own.counts.values())
     return ngettext("{name}, {n:,} example", "{name}, {n:,} examples", n, name=own.name, n=n)

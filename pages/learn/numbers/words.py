@@ -22,7 +22,7 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.own import tokens as byte_pairs
+from tfm_core.data.user_data import tokens as byte_pairs
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.facts.storage import MAX_EMBEDDED
 from tfm_core.inspect.attention.pictures import reads_patches
@@ -313,7 +313,7 @@ def _code(token: str) -> str:
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _learned(source: str) -> tokenise.Bpe:
-    return tokenise.learn_merges(tokenise.words_of(source))
+    return tokenise.learn_bpe(tokenise.words_of(source))
 
 
 def batch(made: Made) -> None:

@@ -28,7 +28,7 @@ from pages.look_inside.attention.maps import (
 )
 from tfm_core.choices.config import built
 from tfm_core.choices.variants.positions import POSITIONS
-from tfm_core.data.own.sets import set_of
+from tfm_core.data.user_data.sets import set_of
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention import heads as head_table
 from tfm_core.inspect.attention.example import Example, example_of, nearest, same_example

@@ -24,7 +24,7 @@ from pages.i18n import N_, _
 from pages.look_inside.attention.maps import SCOPE, choose
 from tfm_core.choices.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.choices.config.image_tasks import ImageTaskFacts
-from tfm_core.data import own_picture
+from tfm_core.data import user_picture
 from tfm_core.data.tasks import text_task
 from tfm_core.inspect.answers import ValidationAnswer, answer_one, has_right_answers, wrong_first
 from tfm_core.inspect.attention.example import (
@@ -72,7 +72,7 @@ def _text(first: str = "") -> Any:
 class Own:
     """An example of the visitor's own.
 
-    own: what is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or "validation-"
+    own: what is no sentence: "picture-" and ``user_picture.to_text``, or "test-" or "validation-"
     and its number from 1, or "mistakes" for the first of them.
     """
 
@@ -191,7 +191,7 @@ def picture(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
 
 def _keep(run: Run, picture: npt.NDArray[np.uint8]) -> str:
     """Return what the link says of a picture: all of it, or its mark where that is too long."""
-    text = own_picture.to_text(picture)
+    text = user_picture.to_text(picture)
     if len(text) <= MAX_IN_LINK:
         return text
     mark = f"{_LARGE}{zlib.crc32(text.encode()):08x}"
@@ -203,7 +203,7 @@ def _kept(run: Run, text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     """Return the picture that a link names. Raises StudentError where it is not here."""
     if not text.startswith(_LARGE):
         st.caption(_("The picture from the link. Draw or upload another."))
-        return own_picture.from_text(text, facts)
+        return user_picture.from_text(text, facts)
     *names, picture = st.session_state.get(_PICTURE, ("", "", None))
     if names != [run.id, text]:
         raise StudentError("This picture is too large for a link. Upload it again.")
@@ -257,7 +257,7 @@ def _made(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
         _("Upload a picture"),
         type=["png", "jpg", "jpeg", "webp", "bmp"],
         key="attention-upload",
-        max_upload_size=own_picture.MAX_BYTES // 10**6,
+        max_upload_size=user_picture.MAX_BYTES // 10**6,
         on_change=partial(_changed, run, UPLOADED),
         help=_("Resized to {size} × {size} pixels.", size=facts.image_size),
     )

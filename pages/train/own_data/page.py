@@ -15,9 +15,9 @@ from pages.app.runs import run_actions, run_time, runs_access
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
 from pages.train.own_data import report, upload
-from tfm_core.data.own import kinds
-from tfm_core.data.own import sets as own_data
-from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.user_data import kinds
+from tfm_core.data.user_data import sets as own_data
+from tfm_core.data.user_data.sets import UserSet
 from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
 
@@ -50,7 +50,7 @@ def page() -> None:
             report.saved(own)
 
 
-def _offers(own: OwnSet) -> None:
+def _offers(own: UserSet) -> None:
     """Offer trainings of three sizes: one press starts the chosen one."""
     try:
         proposals = {proposal.name: proposal for proposal in kinds.proposals(own)}
@@ -87,13 +87,13 @@ def _offers(own: OwnSet) -> None:
         run_actions.configure(experiment)
 
 
-def _sets(kind: str) -> list[OwnSet]:
+def _sets(kind: str) -> list[UserSet]:
     """Return the visible sets of a kind, newest first, then the built-in ones."""
     saved = own_sets.listed(runs_access.store(), visitors.visitor())
     return [own for own in [*saved, *own_data.examples()] if own.kind in (kind, "")]
 
 
-def _rows(kind: str, shown: OwnSet | None) -> None:
+def _rows(kind: str, shown: UserSet | None) -> None:
     st.header(_("Data sets"), anchor=False)
     shown_sets = _sets(kind)
     used_by = own_sets.runs_by_set(runs_access.store(), visitors.visitor())
@@ -107,7 +107,7 @@ def _rows(kind: str, shown: OwnSet | None) -> None:
             _removed_row(own, used_by.get(own.id, ()))
 
 
-def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
+def _row(own: UserSet, runs: Sequence[Run], *, is_shown: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
             escape(own.name),
@@ -131,7 +131,7 @@ def _row(own: OwnSet, runs: Sequence[Run], *, is_shown: bool) -> None:
             )
 
 
-def _facts(own: OwnSet) -> str:
+def _facts(own: UserSet) -> str:
     n = sum(own.counts.values())
     if own.problem is not None:
         return _("damaged")
@@ -150,7 +150,7 @@ def _used_by(runs: Sequence[Run]) -> str:
     return _("Used by {names}, which could not train further.", names=names)
 
 
-def _removed_row(own: OwnSet, runs: Sequence[Run]) -> None:
+def _removed_row(own: UserSet, runs: Sequence[Run]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         removed = _("Removed *{name}*.", name=escape(own.name))
         st.caption(f"{removed} {_used_by(runs)}".strip())

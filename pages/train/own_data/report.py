@@ -18,14 +18,20 @@ from pages.i18n import N_, _, language, ngettext, paragraph, speaking
 from pages.train.own_data import upload
 from pages.train.own_data.upload import CUT_AT, ROLES, SCOPE, choice_key
 from tfm_core.choices.config.image_tasks import MAX_NAME as MAX_CLASS_NAME
-from tfm_core.data.own import kinds
-from tfm_core.data.own.containers import ENCODINGS, TEXT_ENCODINGS, Accounting, Item, n_lines
-from tfm_core.data.own.layout import ColumnLayout
-from tfm_core.data.own.pictures import Split, arranged, as_zip, has_duplicates
-from tfm_core.data.own.records import INSTRUCTION
-from tfm_core.data.own.report import Report
-from tfm_core.data.own.sets import SPLITS, OwnSet
-from tfm_core.data.own.texts import LONGEST, as_lines
+from tfm_core.data.user_data import kinds
+from tfm_core.data.user_data.pictures import Split, arranged, as_zip, has_duplicates
+from tfm_core.data.user_data.records import INSTRUCTION
+from tfm_core.data.user_data.sets import SPLITS, UserSet
+from tfm_core.data.user_data.texts import LONGEST, as_lines
+from tfm_core.data.user_data.uploads import (
+    ENCODINGS,
+    TEXT_ENCODINGS,
+    Accounting,
+    ColumnLayout,
+    Item,
+    Report,
+    n_lines,
+)
 from tfm_core.plots import examples as plots
 
 _ICONS = {"warning": ":orange[:material/warning:]", "note": ":material/info:"}
@@ -83,7 +89,7 @@ def preview(report: Report) -> None:
         _contents(report, has_rows=report.kind == "text")
 
 
-def saved(own: OwnSet) -> None:
+def saved(own: UserSet) -> None:
     try:
         report = upload.read_once(own.id, lambda: kinds.report_of(own))
     except ValueError as error:
@@ -299,7 +305,7 @@ class _ColumnsRead(BaseModel):
     names: list[str] = []
 
 
-def _read_from(own: OwnSet) -> None:
+def _read_from(own: UserSet) -> None:
     try:
         read = _ColumnsRead.model_validate(own.details.get("read"))
     except ValidationError:

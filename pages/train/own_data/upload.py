@@ -20,15 +20,14 @@ from pages.i18n import N_, _, paragraph
 from pages.server.streamlit_internals import UploadedFile, free_uploads
 from tfm_core import settings
 from tfm_core.choices.variants.tasks import UNITS
-from tfm_core.data.own import kinds
-from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.layout import ColumnLayout
-from tfm_core.data.own.pictures import FITS, SIZES, PictureForm
-from tfm_core.data.own.pictures_zip import inspect_pictures
-from tfm_core.data.own.report import ReadAs, Report
-from tfm_core.data.own.sets import MAX_NAME, OwnSet
-from tfm_core.data.own.texts import LONGEST, inspect_text
-from tfm_core.data.own.tokens import CUTS
+from tfm_core.data.user_data import kinds
+from tfm_core.data.user_data.kinds import SET_KINDS
+from tfm_core.data.user_data.pictures import FITS, SIZES, PictureForm
+from tfm_core.data.user_data.pictures_zip import inspect_pictures
+from tfm_core.data.user_data.sets import MAX_NAME, UserSet
+from tfm_core.data.user_data.texts import LONGEST, inspect_text
+from tfm_core.data.user_data.tokens import CUTS
+from tfm_core.data.user_data.uploads import ColumnLayout, ReadAs, Report
 from tfm_core.runs import own_sets
 
 SCOPE = "own-data"
@@ -92,7 +91,7 @@ class PictureOptions:
     )
 
 
-def shown_set(asked: OwnData, sets: Sequence[OwnSet]) -> OwnSet | None:
+def shown_set(asked: OwnData, sets: Sequence[UserSet]) -> UserSet | None:
     """Return the set from the link or the last choice, else the first one."""
     own = next((candidate for candidate in sets if candidate.id == asked.set), None)
     if own is None and asked.set:
@@ -220,7 +219,7 @@ def example(kind: str) -> Report | None:
     """Return the built-in text, ready to save; sets of other kinds come along."""
     if kind != "text":
         return None
-    from tfm_core.data.corpus.task import read_text
+    from tfm_core.data.text.corpus import read_text
 
     unit = str(st.session_state.get("own-data-text-unit") or "words")
     name = _("Alice in Wonderland, first chapter")

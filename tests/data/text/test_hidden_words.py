@@ -11,9 +11,15 @@ from tfm_core.choices.config import TextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_sentences import completions
-from tfm_core.data.text.masked_words import chance_in_data, n_hidden, posterior
-from tfm_core.data.text.span_corruption import SENTINELS, n_spans, whole
-from tfm_core.data.text.span_corruption import posterior as posterior_of_spans
+from tfm_core.data.text.hidden_words import (
+    SENTINELS,
+    chance_in_data,
+    n_hidden,
+    n_spans,
+    span_posterior,
+    whole_sentence,
+    word_posterior,
+)
 from tfm_core.data.text.task import Pair
 from tfm_core.data.text_data import load_text
 from tfm_core.data.vocabulary import MASK
@@ -61,7 +67,7 @@ def test_gaps_hold_exactly_what_makes_a_sentence_and_are_typed_as_lines(drawn):
             if chance is not None:
                 tried[word] = chance_in_data(chance, 1000)
         src = (*words[:index], MASK, *words[index + 1 :])
-        found = posterior(src, 1000)[index]
+        found = word_posterior(src, 1000)[index]
         assert set(found) == set(tried)
         for word, share in found.items():
             assert share == pytest.approx(tried[word] / sum(tried.values()))
@@ -87,9 +93,9 @@ def test_the_posterior_is_what_kept_sentences_show_and_frequent_ones_are_few():
         assert counts[words] == pytest.approx(count, abs=5 * math.sqrt(count))
     assert chance_in_data(0.5, 1000) == pytest.approx(1)
     assert chance_in_data(1e-9, 1000) == pytest.approx(1e-6, rel=1e-3)
-    assert posterior(("dog", MASK, "the"), 1000) == {}
+    assert word_posterior(("dog", MASK, "the"), 1000) == {}
     with pytest.raises(ValueError, match=r"6 are hidden"):
-        posterior((MASK,) * 6, 1000)
+        word_posterior((MASK,) * 6, 1000)
 
 
 def test_words_are_hidden_as_bert_hides_them(drawn):
@@ -117,7 +123,7 @@ def test_the_papers_example_is_put_together_again_and_lines_are_sentinels():
     src = f"thank you {SENTINELS[0]} me to your party {SENTINELS[1]} week"
     tgt = f"{SENTINELS[0]} for inviting {SENTINELS[1]} last {SENTINELS[2]}"
     pair = Pair(tuple(src.split()), tuple(tgt.split()), ())
-    assert " ".join(whole(pair)) == "thank you for inviting me to your party last week"
+    assert " ".join(whole_sentence(pair)) == "thank you for inviting me to your party last week"
     tokens = ("the", SENTINELS[0], "drew", SENTINELS[1], "cat")
     assert SPANS.tokenize("The ___ drew <extra_id_7> cat.") == tokens
     with pytest.raises(ValueError, match="at most 4 hidden spans"):
@@ -127,7 +133,7 @@ def test_the_papers_example_is_put_together_again_and_lines_are_sentinels():
 def test_spans_are_hidden_and_aligned_as_the_task_says(pairs):
     seen = Counter()
     for pair in pairs:
-        words = whole(pair)
+        words = whole_sentence(pair)
         at = [position for position, token in enumerate(pair.src) if token in SENTINELS]
         hidden = len(words) - (len(pair.src) - len(at))
         seen[len(at)] += 1
@@ -155,18 +161,18 @@ def test_hidden_spans_and_their_posterior_are_what_drawn_pairs_show():
         drawn[pair.src, pair.tgt] += 1
     sources = Counter(source for source, _ in drawn.elements())
     for source, n in sources.most_common(5):
-        found = posterior_of_spans(
-            source, PERCENT, 1
-        )  # of one draw: as drawn, nothing is thinned out
+        found = span_posterior(source, PERCENT, 1)  # of one draw: as drawn, nothing is thinned out
         assert sum(found.values()) == pytest.approx(1)
         square = sum((drawn[source, tgt] - n * p) ** 2 / (n * p) for tgt, p in found.items())
         assert {tgt for s, tgt in drawn if s == source} <= set(found)
         assert square < len(found) + 5 * math.sqrt(2 * len(found))  # chi-squared
-    found = posterior_of_spans(("the", "doctor", SENTINELS[0], "bag", "today"), PERCENT, 1000)
+    found = span_posterior(("the", "doctor", SENTINELS[0], "bag", "today"), PERCENT, 1000)
     assert {len(target) for target in found} == {4}  # 4 seen and 2 hidden are 6
-    assert posterior_of_spans(("the", "doctor"), PERCENT, 1000) == {}
-    assert posterior_of_spans(("doctor", "the", SENTINELS[0]), PERCENT, 1000) == {}
+    assert span_posterior(("the", "doctor"), PERCENT, 1000) == {}
+    assert span_posterior(("doctor", "the", SENTINELS[0]), PERCENT, 1000) == {}
     config = TextTaskConfig(name="span-corruption", size=PERCENT, n_train=3000, n_validation=100)
     data = load_text(config, seed=1)
-    parts = [{whole(p) for p in part.pairs} for part in (data.train, data.validation, data.test)]
+    parts = [
+        {whole_sentence(p) for p in part.pairs} for part in (data.train, data.validation, data.test)
+    ]
     assert len(set().union(*parts)) == sum(map(len, parts)) == 4100

@@ -10,9 +10,8 @@ import pytest
 from tfm_core.choices.config import OwnTextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import drawn
-from tfm_core.data.text.english_korean import SUFFIXES, EnglishKoreanTask
+from tfm_core.data.text.english_korean import SUFFIXES, EnglishKoreanTask, glosses
 from tfm_core.data.text.english_sentences import is_possible
-from tfm_core.data.text.glosses import glosses
 from tfm_core.data.text.korean_words import (
     AGREEING,
     ALL_NOUNS,

@@ -13,7 +13,7 @@ from tests.models.variants import text_batch
 from tests.probe.test_intervene import condition, plain, writer
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
-from tfm_core.data.scenes import CANVAS
+from tfm_core.data.caption_words import CANVAS
 from tfm_core.data.tasks import data_shape
 from tfm_core.inspect.knockouts.engine import (
     AnswerPair,

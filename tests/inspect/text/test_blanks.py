@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.inspect.readers import reading_run, trained  # noqa: E402
-from tfm_core.data.text.masked_words import posterior  # noqa: E402
+from tfm_core.data.text.hidden_words import word_posterior  # noqa: E402
 from tfm_core.data.vocabulary import MASK  # noqa: E402
 from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
 from tfm_core.inspect.attention.trained import data_of  # noqa: E402
@@ -42,7 +42,7 @@ def test_each_gap_has_the_probabilities_of_the_model_and_the_grammar(run, found)
             assert share == pytest.approx(expected, abs=1e-6)
         assert blank.heads.shape == (2, 4, len(tokens))
         assert blank.heads.sum(-1) == pytest.approx(1, abs=1e-5)
-    truth = posterior(tokens, data_of(run.experiment).n_draws)
+    truth = word_posterior(tokens, data_of(run.experiment).n_draws)
     for blank in found:
         assert blank.truth == truth[blank.position]
         assert 0 < blank.truth_entropy < math.log(len(blank.truth)) + 1e-9

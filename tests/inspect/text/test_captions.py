@@ -7,8 +7,7 @@ import torch
 from tests.probe.expected_masks import expected_mask
 from tests.training.test_loop import experiment
 from tfm_core.choices.config import CaptionTaskConfig
-from tfm_core.data.caption_words import caption
-from tfm_core.data.scenes import PlacedDigit
+from tfm_core.data.caption_words import PlacedDigit, caption
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.maps import head_map

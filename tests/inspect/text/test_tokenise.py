@@ -13,7 +13,7 @@ from tfm_core.inspect.text.tokenise import (
     batch,
     clean,
     grammar_corpus,
-    learn_merges,
+    learn_bpe,
     longest,
     sentences_of,
     vocabulary,
@@ -54,19 +54,19 @@ def random_words(seed):
     ids=["paper", "korean", *(f"random {n}" for n in range(2)), "grammar"],
 )
 def test_merges_are_those_of_direct_counting(words):
-    assert learn_merges(words, 60).merges == by_counting(words, 60)
+    assert learn_bpe(words, 60).merges == by_counting(words, 60)
 
 
 def test_the_papers_example_begins_as_there_and_cuts_in_order():
     merged = [
-        tokenise.shown_token(left + right) for left, right, _count in learn_merges(PAPER, 9).merges
+        tokenise.shown_token(left + right) for left, right, _count in learn_bpe(PAPER, 9).merges
     ]
     assert merged[0] == "es"
     assert {"est</w>", "lo", "low"} <= set(merged)
-    assert learn_merges(["abcdefg"]).merges == ()
+    assert learn_bpe(["abcdefg"]).merges == ()
     for k in [0, 1, 5, 17, 60]:
         words = words_of(grammar_corpus("english"))
-        learned = learn_merges(words, 60)
+        learned = learn_bpe(words, 60)
         expected = []
         for word in words[:50]:
             pieces = [*word, END]
@@ -79,7 +79,7 @@ def test_the_papers_example_begins_as_there_and_cuts_in_order():
         ]
         known = learned.vocabulary(k)
         assert [token.id for token in found] == [known[piece] for piece in expected]
-    learned = learn_merges(PAPER)
+    learned = learn_bpe(PAPER)
     found = tokenise.text_lengths(learned, [*PAPER, "wit"])
     sizes, totals = found["size"], found["length"]
     for k in range(len(learned.merges) + 1):

@@ -8,14 +8,14 @@ from streamlit.testing.v1 import AppTest
 
 from pages.app.accounts import visitors
 from pages.app.files import take_away
-from tests.data.own.test_texts import PAIRS
+from tests.data.user_data.test_texts import PAIRS
 from tests.export.exported import members
 from tests.limits import limited
 from tests.pages.look_inside.attention.test_looks import encoder
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
-from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.user_data import kinds, sets
+from tfm_core.data.user_data.texts import inspect_text, prepare
 from tfm_core.export.bundle import bundle
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor, hashed
@@ -121,7 +121,7 @@ def test_a_set_is_taken_along_by_those_alone_who_keep_it(store, monkeypatch):
 def test_a_set_that_comes_along_is_the_visitors_and_one_that_does_not_is_named(
     store, open_page, elsewhere
 ):
-    with place.below(elsewhere.root):
+    with sets.below(elsewhere.root):
         run = run_on_a_set(elsewhere, hashed("b" * 43))
     app = dropped(open_page(PAGE, token=TOKEN), bundle(run))
     (brought,) = store.list()
@@ -138,7 +138,7 @@ def test_a_set_that_comes_along_is_the_visitors_and_one_that_does_not_is_named(
 def test_a_set_that_the_server_has_no_room_for_leaves_no_run(
     store, open_page, elsewhere, monkeypatch
 ):
-    with place.below(elsewhere.root):
+    with sets.below(elsewhere.root):
         content = bundle(run_on_a_set(elsewhere, hashed(TOKEN)), with_set=True)
     limited(monkeypatch, max_own_data=100)
     app = dropped(open_page(PAGE, token=TOKEN), content)

@@ -9,7 +9,7 @@ import pytest
 
 from pages.server import guards
 from pages.server.guards import Uploads
-from tfm_core.data import own_picture
+from tfm_core.data import user_picture
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = {"MAX_PER_SESSION": 100, "MAX_TOTAL": 250, "MAX_BODY": 20}
@@ -151,4 +151,4 @@ def test_two_that_come_at_once_count_together(server):
 def test_no_page_offers_to_take_more_than_the_server_takes():
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))
     assert config["server"]["maxUploadSize"] == guards.MAX_MEGABYTES
-    assert own_picture.MAX_BYTES / 10**6 <= guards.MAX_MEGABYTES
+    assert user_picture.MAX_BYTES / 10**6 <= guards.MAX_MEGABYTES

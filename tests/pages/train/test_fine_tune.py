@@ -6,8 +6,8 @@ from pages.app.accounts import visitors
 from tests.pages.looking import said
 from tests.runs.test_fine_tuning import short
 from tfm_core.choices.config import TunedLabelsConfig, TunedTextConfig
-from tfm_core.data.own import sets
-from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.texts import inspect_text, prepare
 from tfm_core.runs import own_sets
 from tfm_core.runs.fine_tuning import Part, tuned
 from tfm_core.runs.process.execute import execute
@@ -55,7 +55,7 @@ def test_sentences_that_are_too_long_are_told_and_start_nothing(opened, store, w
     report = inspect_text("labels", "\n".join([*rows, "the " * 40 + "\tgood"]))
     own_sets.keep(prepare(report), store=store, visitor=visitors.visitor(), settings=read())
     app = watch(opened("bert").id)
-    assert "the longest has 42 tokens, and it reads 17" in said(app)
+    assert "the longest has 42 tokens, but this model reads 17" in said(app)
     assert app.button(key="fine-tune-start").disabled
     assert app.button(key="fine-tune-both").disabled
 

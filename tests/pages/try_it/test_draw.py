@@ -16,7 +16,7 @@ from pages.try_it.pictures import PICTURE
 from tests.pages.looking import part_of, said
 from tests.pages.opening import opened_at
 from tfm_core.background import Background
-from tfm_core.data import own_picture
+from tfm_core.data import user_picture
 from tfm_core.inspect.attention.pictures import PictureHistory, picture_history
 from tfm_core.runs import snapshots
 from tfm_core.runs.run import Run
@@ -77,7 +77,7 @@ def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(digits)
 def test_drawings_are_made_as_mnist_told_of_and_kept_in_the_address(digits):
     app = drawn(opened(), 5, encoded(one()))
     reading = sent(app)["reading"]
-    picture, _notes = own_picture.picture_to_input(one(), digits.experiment.task.facts)
+    picture, _notes = user_picture.picture_to_input(one(), digits.experiment.task.facts)
     assert reading["number"] == 5
     assert base64.b64decode(reading["seen"]) == picture.tobytes()
     assert "centred, as in MNIST" in reading["how"]

@@ -13,8 +13,8 @@ from tests.training.test_language import language
 from tests.training.test_loop import experiment
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.data.corpus.task import read_text
-from tfm_core.data.own import sets
+from tfm_core.data.text.corpus import read_text
+from tfm_core.data.user_data import sets
 
 PAGE = "try_it/page.py"
 

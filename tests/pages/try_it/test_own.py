@@ -5,14 +5,14 @@ import pytest
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.runs.test_own_runs import remove_set, trained
-from tfm_core.data.own import place
+from tfm_core.data.user_data import sets
 
 PAGE, TEXT = "try_it/page.py", "write-text"
 
 
 @pytest.fixture(autouse=True)
 def _beside_the_runs(store):
-    with place.below(store.root):
+    with sets.below(store.root):
         yield
 
 

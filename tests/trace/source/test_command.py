@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 from tests.export.exported import members, untrained
-from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.user_data import kinds, sets
+from tfm_core.data.user_data.texts import inspect_text, prepare
 from tfm_core.export import layout
 from tfm_core.export.bundle import bundle
 from tfm_core.runs.store import RunStore
@@ -82,7 +82,7 @@ def test_bash_runs_nothing_of_a_text_and_reads_a_path_as_it_is(tmp_path):
 def test_the_commands_of_a_zip_run_nothing_of_its_data(tmp_path):
     store = RunStore(tmp_path / "runs", recorded=None)
     lines = [f"`touch MARK` $(touch MARK{n}) a{n}\tx y {n}" for n in range(60)]
-    with place.below(store.root):
+    with sets.below(store.root):
         written = sets.write(prepare(inspect_text("pairs", "\n".join(lines)), name="$(touch N)"))
         run = untrained(store, kinds.proposal(written).experiment)
     readme = members(bundle(run))[layout.README].decode()

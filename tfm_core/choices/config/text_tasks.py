@@ -330,7 +330,7 @@ class OwnTextTaskConfig(NamedTaskConfig):
     """A user's sentences: pairs, or with labels.
 
     A configuration opens where the set is missing. Lengths and sizes are those of the set, which
-    never changes; ``data.own.task`` refuses a configuration with others.
+    never changes; ``data.user_data.task`` refuses a configuration with others.
     """
 
     tasks: ClassVar[dict[str, OwnTextTaskFacts]] = OWN_TEXT_TASKS

@@ -119,7 +119,7 @@ CHARACTERS = Unit(
 BYTE_PAIRS = Unit(
     name="bpe",
     source="Sennrich et al. 2016",
-    cut=list,  # before any merge is learned: ``data.own.tokens`` has the merges
+    cut=list,  # before any merge is learned: ``data.user_data.tokens`` has the merges
     is_spaced=False,
 )
 

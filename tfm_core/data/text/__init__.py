@@ -6,7 +6,19 @@ from functools import lru_cache
 
 from tfm_core.choices.config.text_tasks import TextTaskConfig
 from tfm_core.choices.variants.record import resolve
-from tfm_core.data.text.task import Pair, TextTask
+from tfm_core.data.text.task import TextTask
+
+_CLASSES = {
+    "addition": "numbers:AdditionTask",
+    "dates": "dates:DatesTask",
+    "english-korean": "english_korean:EnglishKoreanTask",
+    "masked-words": "hidden_words:MaskedWordsTask",
+    "modular-addition": "numbers:ModularAdditionTask",
+    "numbers": "numbers:NumbersTask",
+    "sentiment": "sentiment:SentimentTask",
+    "span-corruption": "hidden_words:SpanCorruptionTask",
+}
+"""By the name of a task; all others are puzzles, which share a class."""
 
 
 def generated(config: TextTaskConfig) -> TextTask:
@@ -16,20 +28,10 @@ def generated(config: TextTaskConfig) -> TextTask:
 
 @lru_cache(maxsize=64)
 def drawn(name: str, size: int, *operation: str) -> TextTask:
-    """Return the task that makes its own examples of a size.
+    """Return the task that makes its own examples of a size, whose module is imported now."""
+    if name not in _CLASSES:
+        from tfm_core.data.text.puzzles import PuzzleTask
 
-    ``two-words`` is the class ``TwoWordsTask`` of ``two_words.py``, which is imported when it is
-    asked for; arithmetic stands in ``numbers.py``, and puzzles share a class.
-    """
-    from tfm_core.data.text.puzzles import PUZZLES, PuzzleTask
-
-    if name in PUZZLES:
         return PuzzleTask(name, size)
-    plain = name.replace("-", "_")
-    module = "numbers" if plain in {"addition", "modular_addition"} else plain
-    made_by = resolve(f"{__name__}.{module}:{plain.title().replace('_', '')}Task")
-    task: TextTask = made_by(size, *operation)
+    task: TextTask = resolve(f"{__name__}.{_CLASSES[name]}")(size, *operation)
     return task
-
-
-__all__ = ["Pair", "TextTask", "drawn", "generated"]

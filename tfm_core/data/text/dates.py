@@ -138,7 +138,7 @@ class DatesTask(TextTask):
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the ISO date; None where the source is no date in one of the forms."""
         found = (
-            re.fullmatch(pattern(one), "".join(src), re.ASCII) for one in FORMS[: self.n_forms]
+            re.fullmatch(pattern(form), "".join(src), re.ASCII) for form in FORMS[: self.n_forms]
         )
         match = next(filter(None, found), None)
         if match is None:

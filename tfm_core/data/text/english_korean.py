@@ -8,15 +8,17 @@ dog” is 개는 (은/는), “a dog” is 개가 (이/가). No article is trans
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
 
+from tfm_core.choices.config import Experiment, TextTaskConfig
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text import english_sentences, korean_words
+from tfm_core.data.text import english_sentences, generated, korean_words
 from tfm_core.data.text.english_sentences import EnglishClause, Phrase, parses
 from tfm_core.data.text.korean_words import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle
-from tfm_core.data.text.task import Pair, SentenceTask, Spelling, check_tokens, words_of
+from tfm_core.data.text.task import Pair, SentenceTask, Spelling, TextTask, check_tokens, words_of
 from tfm_core.data.vocabulary import Vocabulary
 
 SUFFIXES = frozenset(
@@ -33,10 +35,10 @@ def word_classes() -> dict[str, str]:
     classes: dict[str, Iterable[str]] = {
         "verb, present": [
             form
-            for one in words.VERBS
-            for form in (one.singular, one.plural, one.korean_final, one.korean_linking)
+            for verb in words.VERBS
+            for form in (verb.singular, verb.plural, verb.korean_final, verb.korean_linking)
         ],
-        "verb, past": [form for one in words.VERBS for form in (one.past, one.korean_past)],
+        "verb, past": [form for verb in words.VERBS for form in (verb.past, verb.korean_past)],
         "adjective": [*words.ADJECTIVES, *words.ADJECTIVES.values()],
         "place": [*words.ALL_PLACES, *words.ALL_PLACES.values()],
         "time": [*words.TIMES, *(korean for korean, _ in words.TIMES.values())],
@@ -46,7 +48,7 @@ def word_classes() -> dict[str, str]:
         "ending": SUFFIXES,
     }
     for group, nouns in words.NOUNS.items():
-        classes[group] = [form for one in nouns for form in (one.english, one.korean)]
+        classes[group] = [form for noun in nouns for form in (noun.english, noun.korean)]
     return {form: name for name, forms in classes.items() for form in forms}
 
 
@@ -172,3 +174,53 @@ def _pair(words: list[str], clauses: list[EnglishClause]) -> Pair:
     for clause in clauses:
         korean.clause(clause, is_last=clause is clauses[-1])
     return Pair(tuple(words), tuple(korean.tokens), tuple(korean.sources))
+
+
+# Glosses: the source word that a target token comes from in most pairs. 달걀 comes from “egg” each
+# time, the particle 이 from the noun before it and from “a”. An ending that follows every verb
+# comes from another word each time, so it has no gloss.
+
+PAIRS = 2000
+"""Pairs that are drawn; each word of a grammar is in dozens of them."""
+MIN_SHARE = 0.4
+"""Share of a token's pairs that its gloss is from: of “sleep” and “sleeps” either may have half."""
+
+
+@lru_cache(maxsize=16)
+def glosses(task: TextTask) -> Mapping[str, str]:
+    """Return the source word of each target token that has one."""
+    rng = random.Random(0)
+    sources: dict[str, Counter[str]] = defaultdict(Counter)
+    n_times: Counter[str] = Counter()
+    for pair in (task.sample(rng) for _ in range(PAIRS)):
+        for token, positions in zip(pair.tgt, pair.alignment, strict=True):
+            n_times[token] += 1
+            sources[token].update({pair.src[position] for position in positions})
+    best = {token: words.most_common(1)[0] for token, words in sources.items() if words}
+    return {
+        token: word
+        for token, (word, count) in best.items()
+        if word != token and count >= MIN_SHARE * n_times[token]
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Glosses:
+    """The source word of each target token that has one. language: of the target, as in ``ko``."""
+
+    language: str
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+def glosses_of(experiment: Experiment) -> Glosses | None:
+    """Return the glosses of a translation whose true alignment is known; None of other tasks."""
+    task = experiment.task
+    if not isinstance(task, TextTaskConfig) or task.facts.tgt_language is None:
+        return None
+    return Glosses(task.facts.tgt_language, glosses(generated(task)))
+
+
+def language_of(experiment: Experiment) -> str | None:
+    """Return the language of the words that a text task of ours reads, as in ``en``."""
+    task = experiment.task
+    return task.facts.language if isinstance(task, TextTaskConfig) else None

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from itertools import permutations
+from math import log
 from typing import NamedTuple
 
 from tfm_core.data.text.korean_words import (
@@ -122,10 +124,10 @@ def _phrase(
     if not is_joined:
         return Phrase((_noun(rng, words, rng.choice(nouns)),))
     first, second = rng.sample(nouns, 2)
-    one = _noun(rng, words, first)
+    first_noun = _noun(rng, words, first)
     and_at = len(words)
     words.append(AND)
-    return Phrase((one, _noun(rng, words, second)), and_at)
+    return Phrase((first_noun, _noun(rng, words, second)), and_at)
 
 
 def _noun(rng: random.Random, words: list[str], noun: Noun) -> tuple[int, int | None, int]:
@@ -181,11 +183,11 @@ def _read_clause(words: list[str], at: int) -> Iterator[EnglishClause]:
 
 
 def _read_phrase(words: list[str], at: int) -> Iterator[tuple[Phrase, int]]:
-    for one, end in _read_noun(words, at, ALL_NOUNS):
-        yield Phrase((one,)), end
+    for first, end in _read_noun(words, at, ALL_NOUNS):
+        yield Phrase((first,)), end
         if end < len(words) and words[end] == AND:
-            for two, last in _read_noun(words, end + 1, ALL_NOUNS):
-                yield Phrase((one, two), end), last
+            for second, last in _read_noun(words, end + 1, ALL_NOUNS):
+                yield Phrase((first, second), end), last
 
 
 def _read_noun(
@@ -242,7 +244,7 @@ def is_possible(words: list[str], n_clauses: int) -> bool:
     """Return whether ``clause`` can draw the words, in ``n_clauses`` clauses of one tense."""
     for clauses in parses(words, n_clauses):
         starts = [0, *(clause.end + 1 for clause in clauses)]
-        parts = [words[start : one.end] for start, one in zip(starts, clauses, strict=False)]
+        parts = [words[start : clause.end] for start, clause in zip(starts, clauses, strict=False)]
         is_of_one_tense = len({words[clause.verb_at] in PAST for clause in clauses}) == 1
         if len(clauses) == n_clauses and is_of_one_tense and all(map(completions, parts)):
             return True
@@ -316,16 +318,16 @@ class _Walk:
                     yield _Words(words, at + len(words), (noun.english,), chance / len(nouns))
 
     def _two(self, at: int, nouns: tuple[Noun, ...]) -> Iterator[_Words]:
-        for one in self._one(at, nouns):
-            if not self._fits((AND,), one.end):
+        for first in self._one(at, nouns):
+            if not self._fits((AND,), first.end):
                 continue
-            others = tuple(noun for noun in nouns if noun.english not in one.nouns)
-            for two in self._phrases(one.end + 1, others, is_joined=False):
+            others = tuple(noun for noun in nouns if noun.english not in first.nouns)
+            for second in self._phrases(first.end + 1, others, is_joined=False):
                 yield _Words(
-                    (*one.words, AND, *two.words),
-                    two.end,
-                    one.nouns + two.nouns,
-                    one.chance * two.chance,
+                    (*first.words, AND, *second.words),
+                    second.end,
+                    first.nouns + second.nouns,
+                    first.chance * second.chance,
                 )
 
     def _may_hold(self, word: str) -> bool:
@@ -374,3 +376,82 @@ def place_phrases(verb: Verb) -> tuple[tuple[tuple[str, ...], float], ...]:
                 for adjective in PLACE_ADJECTIVES
             ]
     return tuple(phrases)
+
+
+# The exact entropy of a sentence: no model can do better than it. Different choices give different
+# words, so it is the sum of the entropies of the choices (the chain rule), each weighted with the
+# chance that it has to be made. The lowest loss per token is H(sentence) / E[tokens], with <eos>.
+
+
+Words = tuple[str, ...]
+Weight = Callable[[str], float]
+Sum = tuple[float, float]  # entropy in nats, expected length
+
+
+@lru_cache(maxsize=2)
+def entropy_per_token(unit: str) -> float:
+    """Return the entropy of a sentence in nats, divided by its mean number of tokens with <eos>.
+
+    unit: "words", or "characters" of the sentence as it is written, with its full stop.
+    """
+    weigh: Weight = (lambda word: 1.0) if unit == "words" else (lambda word: len(word) + 1.0)
+    parts = [_clause(verb, past, weigh) for verb in VERBS for past in (False, True)]
+    entropy = log(2) + log(len(VERBS)) + _mean([part[0] for part in parts])
+    return entropy / (_mean([part[1] for part in parts]) + 1)
+
+
+def _clause(verb: Verb, past: bool, weigh: Weight) -> Sum:
+    """Return what follows the choice of verb and tense: its entropy, and the length of it all."""
+    times = TIMES_OF[past]
+    entropy = entropy_of((HAS_TIME, 1 - HAS_TIME))
+    entropy += HAS_TIME * (log(len(times)) + log(2))  # which, and at which end
+    length = HAS_TIME * _mean([weigh(time) for time in times])
+    place = _sum(place_phrases(verb), weigh)
+    entropy, length = entropy + place[0], length + place[1]
+    subjects, objects = candidates(verb.subjects), candidates(verb.objects)
+    each = TWO_NOUNS / 2
+    shares = {"subject": each, "object": each, "": 1 - TWO_NOUNS}
+    if not objects:
+        shares = {"subject": each, "": 1 - each}
+    entropy += entropy_of([*shares.values()])
+    for join, share in shares.items():
+        is_plural = join == "subject"
+        form = verb.past if past else verb.plural if is_plural else verb.singular
+        phrases = _phrases(subjects, objects, join, weigh)
+        entropy += share * phrases[0]
+        length += share * (phrases[1] + weigh(form))
+    return entropy, length
+
+
+def _phrases(subjects: Sequence[Noun], objects: Sequence[Noun], join: str, weigh: Weight) -> Sum:
+    """Return subject and object: the object is none of the subject's nouns."""
+    sums = {noun: _sum(noun_phrases(noun), weigh) for noun in (*subjects, *objects)}
+    entropy = length = 0.0
+    chosen = list(permutations(subjects, 2 if join == "subject" else 1))
+    for nouns in chosen:
+        entropy += sum(sums[noun][0] for noun in nouns) + log(len(chosen))
+        length += sum(sums[noun][1] for noun in nouns) + (len(nouns) - 1) * weigh("and")
+        if objects:
+            others = [noun for noun in objects if noun not in nouns]
+            n = 2 if join == "object" else 1
+            entropy += log(len(others)) + (log(len(others) - 1) if n == 2 else 0.0)
+            entropy += n * _mean([sums[noun][0] for noun in others])
+            length += n * _mean([sums[noun][1] for noun in others])
+            length += (n - 1) * weigh("and")
+    return entropy / len(chosen), length / len(chosen)
+
+
+def _sum(phrases: Iterable[tuple[Words, float]], weigh: Weight) -> Sum:
+    """Return the entropy and the mean length of phrases, each with its chance."""
+    every = list(phrases)
+    length = sum(chance * sum(map(weigh, words)) for words, chance in every)
+    return entropy_of([chance for _words, chance in every]), length
+
+
+def entropy_of(shares: Sequence[float]) -> float:
+    """Return the entropy of probabilities in nats."""
+    return -sum(share * log(share) for share in shares if share > 0)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -18,8 +18,7 @@ from typing import NamedTuple
 from tfm_core.choices.config.text_tasks import OWN_TEXT_TASKS
 from tfm_core.data.text.english_korean import EnglishKoreanTask
 from tfm_core.data.text.english_sentences import is_possible
-from tfm_core.data.text.everyday_words import EVERYDAY
-from tfm_core.data.text.task import TextTask
+from tfm_core.data.text.task import EVERYDAY, TextTask
 from tfm_core.data.vocabulary import MASK
 
 N_SAMPLED = 2000
@@ -74,9 +73,13 @@ def nearest_sentence(task: TextTask, text: str) -> Suggestion | None:
     if is_sentence(meant):
         best = meant
     else:
-        nearest = sorted(sentences, key=lambda one: _difference(meant, one, swap))[:_TRIED]
-        candidates = [_with_typed(one, meant, is_sentence, swap) for one in nearest]
-        best = min(candidates, key=lambda one: (_costs(meant, one, swap)[-1][-1], one))
+        nearest = sorted(sentences, key=lambda candidate: _difference(meant, candidate, swap))[
+            :_TRIED
+        ]
+        candidates = [_with_typed(candidate, meant, is_sentence, swap) for candidate in nearest]
+        best = min(
+            candidates, key=lambda candidate: (_costs(meant, candidate, swap)[-1][-1], candidate)
+        )
     return Suggestion(best, task.join_src(best), _changes(typed, meant, best, swap))
 
 
@@ -84,9 +87,9 @@ def _meant(word: str, task: TextTask) -> str:
     """Return the word of the task that a typed one stands for, or itself, marked as strange."""
     known = task.src_vocabulary.tokens
     stem = next((word[: -len(end)] for end in ("ing", "ed", "es", "s") if word.endswith(end)), word)
-    for one in (word, EVERYDAY.get(word, ""), f"{stem}s", stem, EVERYDAY.get(stem, "")):
-        if one in known:
-            return one
+    for form in (word, EVERYDAY.get(word, ""), f"{stem}s", stem, EVERYDAY.get(stem, "")):
+        if form in known:
+            return form
     near = task.src_vocabulary.nearest(word[:30], 1, least=0.75)
     return near[0] if near else f"{_STRANGE}{word}"
 
@@ -156,10 +159,10 @@ def _with_typed(
             continue  # articles follow their nouns
         places = [at for at, other in enumerate(best) if other not in meant]
         changed = [(*best[:at], word, *best[at + 1 :]) for at in places]
-        changed += [_with_article(one, at) for one, at in zip(changed, places, strict=True)]
+        changed += [_with_article(words, at) for words, at in zip(changed, places, strict=True)]
         changed += [(*best[: at - 1], word, *best[at + 1 :]) for at in places if at]
         fitting = [best, *filter(is_sentence, changed)]
-        best = min(fitting, key=lambda one: _costs(meant, one, swap)[-1][-1])
+        best = min(fitting, key=lambda words: _costs(meant, words, swap)[-1][-1])
     spare = [at for place, at in _aligned(meant, best, swap) if place is None and at is not None]
     for at in reversed(spare):
         without = (*best[:at], *best[at + 1 :])

@@ -155,8 +155,8 @@ def _brackets(rng: random.Random, longest: int) -> Tokens:
         symbols = [symbol for pair in CLOSING.items() for symbol in pair if symbol != src[at]]
         src[at] = rng.choice(symbols)
     while 0.25 <= kind < 0.5 and _balance(src)[0] == (BALANCED,):
-        one, other = rng.sample(range(n), 2)
-        src[one], src[other] = src[other], src[one]
+        first, second = rng.sample(range(n), 2)
+        src[first], src[second] = src[second], src[first]
     return tuple(src)
 
 

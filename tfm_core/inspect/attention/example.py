@@ -343,7 +343,7 @@ def head_answer(run: Run, tokens: Sequence[str]) -> dict[str, Any]:
     """
     import torch
 
-    from tfm_core.data.opened.task import tokenizer_of
+    from tfm_core.data.opened_task import tokenizer_of
     from tfm_core.models.text import DecoderOnly, EncoderOnly
     from tfm_core.pretrained.heads import logits_of, read_head
 
@@ -418,7 +418,7 @@ def _look(run: Run, picture: Picture) -> Example:
 
 def read_picture(run: Run, picture: bytes | Picture) -> tuple[Picture, list[str]]:
     """Return a drawing or file as the run's pictures are, and notes. Raises StudentError."""
-    from tfm_core.data.own_picture import picture_to_input
+    from tfm_core.data.user_picture import picture_to_input
 
     facts = run.experiment.task_as(ImageTaskConfig, _WRONG_TASK).facts
     return picture_to_input(picture, facts)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.config import Experiment, PatchConfig
-from tfm_core.data.opened.spelling import unlabelled
+from tfm_core.data.vocabulary import plain_token
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.alignment import LEARNED, AlignmentTally
 from tfm_core.inspect.attention.example import Example
@@ -129,7 +129,7 @@ def relations_of(
 
 def earlier(tokens: Sequence[str]) -> Bools:
     """Return (T, T): from each token, its earlier occurrences."""
-    read = np.array(list(map(unlabelled, tokens)), dtype=object)
+    read = np.array(list(map(plain_token, tokens)), dtype=object)
     return np.tril(read[:, None] == read[None, :], -1)
 
 

@@ -307,8 +307,7 @@ def token_roles(run: Run) -> tuple[pd.DataFrame, tuple[float, ...], dict[str, An
 
 def _pictures(experiment: Experiment) -> tuple[ImageData, str]:
     """Return the run's pictures, or the digits of the app if the full MNIST is missing."""
-    from tfm_core.data.image_data import EMBEDDED, ImageData, load_images
-    from tfm_core.data.image_files import is_here
+    from tfm_core.data.image_data import EMBEDDED, ImageData, is_here, load_images
 
     task = experiment.task_as(ImageTaskConfig)
     if task.name == "mnist" and not is_here(task.name):

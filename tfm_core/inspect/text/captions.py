@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tfm_core.choices.config import CaptionerConfig, CaptionTaskConfig
-from tfm_core.data.caption_words import caption
-from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
+from tfm_core.data.caption_words import CANVAS, PlacedDigit, are_disjoint, caption
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.maps import MEAN, head_map
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of_step

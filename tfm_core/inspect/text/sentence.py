@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from tfm_core.choices.config import EncoderOnlyConfig, Experiment, TextTaskConfig
-from tfm_core.data.text.masked_words import MaskedWordsTask, entropy, posterior
+from tfm_core.data.text.english_sentences import entropy_of
+from tfm_core.data.text.hidden_words import MaskedWordsTask, word_posterior
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.pictures import relevance, rollout
@@ -31,7 +32,7 @@ from tfm_core.sentences import N_, StudentError, percent
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from tfm_core.data.text import TextTask
+    from tfm_core.data.text.task import TextTask
 
 
 _CHANCE = Column(N_("probability"), ".4f", {"rangemode": "tozero", "tickformat": ".0%"})
@@ -259,12 +260,12 @@ class Blank:
     @property
     def model_entropy(self) -> float:
         """How unsure the model is, in nats."""
-        return entropy(list(self.model.values()))
+        return entropy_of(list(self.model.values()))
 
     @property
     def truth_entropy(self) -> float:
         """How unsure one has to be, in nats: no reader can do better."""
-        return entropy(list(self.truth.values()))
+        return entropy_of(list(self.truth.values()))
 
     @property
     def excess(self) -> float:
@@ -325,7 +326,7 @@ def fill_blanks(run: Run, tokens: tuple[str, ...]) -> tuple[int, tuple[Blank, ..
     if MASK not in tokens:
         raise StudentError("No word is hidden. Select one or write ___ in its place.")
     data = data_as(data_of(run.experiment), TextData)
-    truth = posterior(tokens, data.n_draws)
+    truth = word_posterior(tokens, data.n_draws)
     model, step = model_of(run)
     src = encode_src(task, [tokens])
     with capture(model, only={"weights"}) as cache, torch.no_grad():

@@ -23,8 +23,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfm_core.choices.config import TextTaskConfig
-from tfm_core.data.own.tokens import apply, merges_of
 from tfm_core.data.tasks import text_task
+from tfm_core.data.user_data.tokens import apply, learn_merges
 from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from tfm_core.inspect.questions import Question, number_question
 from tfm_core.inspect.tables import Column, Columns
@@ -242,9 +242,9 @@ class Bpe:
         return {token: len(SPECIALS) + index for index, token in enumerate(tokens)}
 
 
-def learn_merges(words: Sequence[str], most: int = MAX_MERGES) -> Bpe:
+def learn_bpe(words: Sequence[str], most: int = MAX_MERGES) -> Bpe:
     """Learn up to ``most`` merges from words, the most frequent pair first, within words only."""
-    pairs = merges_of([word + END for word in words], most)
+    pairs = learn_merges([word + END for word in words], most)
     return Bpe(tuple(sorted({*"".join(words), END})), _merge_counts(Counter(words), pairs))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from tfm_core.data.own import place
+from tfm_core.data.user_data import sets
 from tfm_core.runs import snapshots
 from tfm_core.runs.disk import trash
 from tfm_core.runs.queue.limits import LimitReached
@@ -70,8 +70,8 @@ def disk_use(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> D
 
 def size_of_sets(root: Path) -> int:
     """Return the bytes of all data sets, including their trash. Never raises."""
-    taken, sets = 0, root / place.FOLDER
-    for folder in (sets, sets / trash.FOLDER):
+    taken, folder_of_sets = 0, root / sets.FOLDER
+    for folder in (folder_of_sets, folder_of_sets / trash.FOLDER):
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             taken += sum(
                 folder_size(Path(entry.path)) for entry in entries if entry.name != trash.FOLDER

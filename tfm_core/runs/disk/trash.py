@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfm_core.data.own import place
+from tfm_core.data.user_data import sets
 from tfm_core.disk import rename
 from tfm_core.runs import snapshots
 from tfm_core.runs.disk import locks
@@ -132,7 +132,7 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 SWEEPS = "sweeps"
 """The folder of the sweeps among the runs; no run is called that (see ``runs.run.ID``)."""
 
-_BESIDE_RUNS = (place.FOLDER, SWEEPS)
+_BESIDE_RUNS = (sets.FOLDER, SWEEPS)
 _WORKER_PARTS = (
     "snapshots",
     snapshots.WEIGHTS,

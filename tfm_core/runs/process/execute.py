@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core import settings
 from tfm_core.choices.config.experiment import Turn, checked, possible
-from tfm_core.data.own import place
+from tfm_core.data.user_data import sets
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
@@ -330,7 +330,7 @@ class _Execution:
 def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener | None) -> Ending:
     """Train, and return how it ended, whatever happens on the way."""
     try:
-        with place.below(run.folder.parent):
+        with sets.below(run.folder.parent):
             return _Execution(run, control, recorder, listener).train()
     except RunLocked:
         raise

@@ -38,8 +38,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core import settings
-from tfm_core.data.own import place, sets
-from tfm_core.data.own.sets import SetDamaged, SetMissing
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.sets import SetDamaged, SetMissing
 from tfm_core.runs.disk import quota, trash
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import RunLock, RunLocked, limit_lock
@@ -204,7 +204,7 @@ class RunQueue:
 
     def _check_data(self, run: Run) -> None:
         """Raise ValueError, in a sentence, if a run's data set is missing."""
-        with place.below(self.store.root):
+        with sets.below(self.store.root):
             sets.check(run.experiment.task)
 
     @property

@@ -26,12 +26,12 @@ from tfm_core.choices.config import (
 from tfm_core.choices.variants.record import resolve
 from tfm_core.choices.variants.tasks import LANGUAGES
 from tfm_core.data import caption_words
-from tfm_core.data.own.sets import SetMissing
-from tfm_core.data.own.task import own_task
-from tfm_core.data.own.tokens import LABEL, Cutter
 from tfm_core.data.tasks import corpus_task, text_task
-from tfm_core.data.text import Pair, TextTask, generated
-from tfm_core.data.text.task import Spelling
+from tfm_core.data.text import generated
+from tfm_core.data.text.task import Pair, Spelling, TextTask
+from tfm_core.data.user_data.sets import SetMissing
+from tfm_core.data.user_data.task import user_task
+from tfm_core.data.user_data.tokens import LABEL, Cutter
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.probe.items import PROMPT
@@ -181,7 +181,7 @@ def _corpus_spelling(task: CorpusTaskConfig) -> Spelling:
 
 
 def _own_spelling(task: OwnTextTaskConfig) -> Spelling:
-    src, tgt = own_task(task).cutters
+    src, tgt = user_task(task).cutters
     return Spelling(_OWN_CUTS[src.unit], _OWN_JOINS[tgt.unit], merges=_merges(src))
 
 

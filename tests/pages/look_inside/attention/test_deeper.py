@@ -17,13 +17,13 @@ from pages.components.heads import (
 )
 from pages.look_inside.attention import deeper, maps, page
 from pages.look_inside.attention.maps import Chosen, Shown
-from tests.data.own.test_texts import PAIRS
+from tests.data.user_data.test_texts import PAIRS
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
 from tests.pages.look_inside.attention.test_own import trained
 from tests.pages.looking import grid, opened, part_of, said, unpacked
 from tests.pages.made_runs import made_run
-from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.user_data import kinds, sets
+from tfm_core.data.user_data.texts import inspect_text, prepare
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.maps import MapView
 
@@ -131,7 +131,7 @@ def test_a_map_is_told_in_words_too(store):
 
 
 def test_runs_on_two_sets_of_ones_own_are_not_held_against_each_other(store):
-    with place.below(store.root):
+    with sets.below(store.root):
         sets_of = [
             sets.write(prepare(inspect_text("pairs", PAIRS), name=name)) for name in ("One", "Two")
         ]

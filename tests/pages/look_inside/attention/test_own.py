@@ -10,8 +10,8 @@ from PIL import Image
 from pages.look_inside.attention.own import DRAWN, UPLOADED, last_given
 from tests.inspect.constructed import small, text_experiment, vit_experiment
 from tests.pages.looking import grid, opened, part_of, said, sent, shares
-from tfm_core.data.own_picture import from_text, to_text
 from tfm_core.data.tasks import text_task
+from tfm_core.data.user_picture import from_text, to_text
 from tfm_core.inspect.attention.example import look_at_picture, look_at_text, read_picture
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore

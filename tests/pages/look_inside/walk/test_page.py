@@ -13,7 +13,7 @@ from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.pages.shown import shown as shown_of
 from tests.trace.test_trace import FAMILIES, VARIANTS, experiment, name_of
-from tfm_core.data.own_picture import to_text
+from tfm_core.data.user_picture import to_text
 from tfm_core.inspect.attention import example as own_example
 from tfm_core.inspect.attention.trained import steps_of, weights_mark
 from tfm_core.trace.shown import topic_text

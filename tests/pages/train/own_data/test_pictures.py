@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.data.own.files import as_windows_packs, idx, packed, read_pictures, stripes
+from tests.data.user_data.files import as_windows_packs, idx, packed, read_pictures, stripes
 from tests.pages.opening import opened_at
 from tfm_core.choices.config import Experiment, OwnPicturesTaskConfig, ViTConfig
-from tfm_core.data.own import sets
-from tfm_core.data.own.kinds import proposals, report_of
-from tfm_core.data.own.pictures import PictureForm, Split, arranged, images_of, prepare
+from tfm_core.data.user_data import sets
+from tfm_core.data.user_data.kinds import proposals, report_of
+from tfm_core.data.user_data.pictures import PictureForm, Split, arranged, images_of, prepare
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed
 from tfm_core.runs.status import Status, write_status
@@ -32,11 +32,11 @@ def taken_in(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     return app
 
 
-def own_of(store: RunStore) -> list[sets.OwnSet]:
+def own_of(store: RunStore) -> list[sets.UserSet]:
     return sets.listed(store.root / "own-data")
 
 
-def kept(store: RunStore) -> sets.OwnSet:
+def kept(store: RunStore) -> sets.UserSet:
     """A set that nobody but the command line keeps."""
     read = read_pictures([("bars.zip", BARS)], PictureForm(size=32))
     made = prepare(arranged(read, Split()), name="Bars")
@@ -168,7 +168,7 @@ def test_folders_that_may_be_splits_are_asked_about(store):
     }
     app = taken_in(opened_at(PAGE, token=TOKEN), ("set.zip", packed(files)))
     assert "**60** pictures · **2** classes" in words(app)
-    assert "33% of the file was skipped, 30 of 90." in words(app)
+    assert "33% of the file was skipped (30 of 90)." in words(app)
     field = app.main.button_group(key=field_keys(app)["folders"])
     assert field.value == "splits"
     field.set_value("classes").run()
@@ -192,14 +192,14 @@ def test_emnist_is_turned_unless_it_is_switched_off(store):
         ("emnist-letters-train-labels-idx1-ubyte", idx(np.arange(40) % 3 + 1)),
     )
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
-    assert "Transposed: 40 pictures." in words(app)
+    assert "Pictures transposed: 40." in words(app)
     app.main.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.details["classes"] == ["1", "2", "3"]
     np.testing.assert_array_equal(images_of(report_of(own))[:, 0], images)
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
     app.main.toggle(key=field_keys(app)["is_turned"]).set_value(False).run()
-    assert "Transposed" not in words(app)
+    assert "transposed" not in words(app)
 
 
 def test_who_removes_a_set_reads_which_runs_learned_from_it(busy_queue, store):

@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.opening import opened_at
 from tests.pages.train.own_data.test_pictures import PAGE, TOKEN, own_of, words
 from tfm_core.choices.config import CorpusTaskConfig, Experiment
-from tfm_core.data.own import kinds, sets
-from tfm_core.data.own.kinds import report_of
-from tfm_core.data.own.texts import as_lines, inspect_text
+from tfm_core.data.user_data import kinds, sets
+from tfm_core.data.user_data.kinds import report_of
+from tfm_core.data.user_data.texts import as_lines, inspect_text
 
 PAIRS = "\n".join(f"say {n} and {n + 1}\tsage {n} und {n + 1}" for n in range(40))
 LABELS = "\n".join(f"it is {n}\t{'even' if n % 2 == 0 else 'odd'}" for n in range(40))
@@ -71,7 +71,7 @@ def test_a_file_and_a_test_file_of_ones_own_are_read_and_let_go_of(store, monkey
     app.file_uploader(key="own-data-file-labels-0").upload("ours.csv", LABELS.encode())
     test = "it is 98\teven\nit is 99\todd\nit is 4\teven"
     app.file_uploader(key="own-data-test-labels-0").upload("test.csv", test.encode()).run()
-    assert "of 7; partly memory" in words(app)
+    assert "of 7. They partly measure memory" in words(app)
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert (own.name, own.counts["test"], own.split["by"]) == ("ours", 3, "file")
@@ -215,7 +215,7 @@ def test_long_reviews_are_cut_and_their_number_said_or_left_out(store):
     app = pasted("labels", reviews)
     (cut,) = [field for field in app.main.number_input if field.label == "Cut at (tokens)"]
     assert cut.value == 128
-    assert "Cut at 128 tokens: 20 examples." in words(app)
+    assert "Examples cut at 128 tokens: 20." in words(app)
     cut.set_value(0).run()
     assert "20 lines skipped" in [block.label for block in app.main.expander]
 
