@@ -291,7 +291,7 @@ def _meaning(term: Term) -> Meaning:
     facts = page_table.PAGES[term.page]
     where = _("See it: {page}", page=_(facts.title))
     href = state.address(facts.url_path, term.view)
-    return Meaning(term.name, " ".join(term.sentences), where, href)
+    return Meaning(term.name, term.meaning, where, href)
 
 
 @lru_cache(maxsize=32)
@@ -357,5 +357,5 @@ def _lesson(lesson: Lesson) -> SearchEntry:
 
 def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
-    about = f"{term.sentences[0]} → {_(facts.title)}"
+    about = f"{term.meaning} → {_(facts.title)}"
     return SearchEntry(term.name, about, state.address(facts.url_path, term.view), term.finding)
