@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     whole = argparse.ArgumentParser(
         prog="python -m pages.publish",
-        description=_("Write a run as one page that plays in a browser, until the run ends."),
+        description=_("Write a run as one page that plays in a browser."),
     )
     which = whole.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
         "--to", metavar="PATH", help=_("output file or folder (default: named after the run)")
     )
     whole.add_argument(
-        "--model", action="store_true", help=_("include the model, so that the page can run it")
+        "--model", action="store_true", help=_("include the model, so the page can run it")
     )
     return whole
 

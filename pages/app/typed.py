@@ -65,7 +65,7 @@ def let_go() -> list[str]:
         st.session_state[key] = ""
         sentences.append(
             _(
-                "The text has {n} characters; the limit is {most}, so it was dropped.",
+                "The text was dropped, because it has {n} characters and the limit is {most}.",
                 n=f"{length:,}",
                 most=f"{MAX_CHARACTERS:,}",
             )

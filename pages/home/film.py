@@ -27,9 +27,9 @@ def film() -> None:
         return
     st.caption(
         _(
-            "Recording: a model learns to translate English into Korean. Each square is an "
-            "attention head: a row is a token that it writes, a column a word that it reads, a "
-            "stronger colour more attention."
+            "A recorded run: a model learns to translate English into Korean. Each square is an "
+            "attention head. Rows are the tokens it writes, columns the words it reads; darker "
+            "means more attention."
         ),
         width="stretch",
     )
@@ -54,7 +54,7 @@ def _train_button() -> None:
         FIRST,
         key="begin",
         label=_("Train it yourself ({time})", time=shown_run.preset_time(FIRST)),
-        help=_("“{name}” from random weights: {time}.", name=name, time=time),
+        help=_("Trains “{name}” from random weights in {time}.", name=name, time=time),
         is_first=True,
     )
 

@@ -54,7 +54,7 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
     "task": (N_("Task and model"), lambda run: run_words.learns(run).casefold(), False),
     "result": (N_("Best result"), run_words.success, True),
     "loss": (N_("Lowest loss"), run_words.loss, False),
-    "time": (N_("Longest training"), lambda run: run.status.seconds, True),
+    "time": (N_("Longest training time"), lambda run: run.status.seconds, True),
     "steps": (N_("Most steps"), lambda run: run.status.step, True),
     "state": (N_("State"), lambda run: STATES.index(run.status.state), False),
 }

@@ -106,7 +106,7 @@ class RecordedOnly:
                 await asyncio.shield(asyncio.wrap_future(self._runs[run_id]))
             except (StudentError, OSError):
                 logger.exception("The recorded run %s could not be written.", run_id)
-                message = _("This recording cannot be shown; see the server's log.")
+                message = _("This run cannot be shown; see the server's log.")
                 return PlainTextResponse(message, 503, self._headers)
         file = self._folder / run_id / gallery.PAGE
         files = StaticFiles(directory=self._folder)  # answers 304 to who has the page

@@ -106,11 +106,11 @@ def _runs(lesson: Lesson, *, is_named: bool) -> None:
 
 def _summary(found: Sequence[Pupil], *, is_named: bool) -> str:
     if not found:
-        return _("Nobody is in yet. Pupils appear here as soon as they open the lesson.")
+        return _("Pupils appear here as soon as they open the lesson.")
     n_active = sum(one.run is not None and one.run.is_active for one in found)
     words = [
         ngettext("{n} pupil", "{n} pupils", len(found), n=len(found)),
-        ngettext("{n} run trains or waits", "{n} runs train or wait", n_active, n=n_active),
+        ngettext("{n} active run", "{n} active runs", n_active, n=n_active),
     ]
     named = [
         _("{name} ({trouble})", name=_name(one, is_named=is_named), trouble=one.run.trouble)
@@ -159,7 +159,7 @@ def _answers(lesson: Lesson) -> None:
 def _bars(task: Task, words: TaskWords, given: Sequence[tuple[str, bool]], *, n_pupils: int) -> str:
     n_right = sum(is_right for _answer, is_right in given)
     head = _(
-        "{right} right, {wrong} wrong, {n} not yet",
+        "{right} right, {wrong} wrong, {n} unanswered",
         right=n_right,
         wrong=len(given) - n_right,
         n=n_pupils - len(given),

@@ -65,8 +65,8 @@ def reset() -> None:
             n_left += 1
     if n_left:
         words = ngettext(
-            "{n} run has not stopped yet. Reset again in a moment.",
-            "{n} runs have not stopped yet. Reset again in a moment.",
+            "{n} run is still stopping. Reset again in a moment.",
+            "{n} runs are still stopping. Reset again in a moment.",
             n_left,
             n=n_left,
         )
@@ -75,7 +75,7 @@ def reset() -> None:
     for lesson in {one.lesson for one in found}:
         attempts.reset(lesson)
         reading.forget(lesson)
-    state.notify(_("Ready for the next class. The Runs page can restore the runs."))
+    state.notify(_("Ready for the next class. You can restore the runs on Runs."))
 
 
 def _runs(found: Iterable[Attempt]) -> list[Run]:

@@ -87,7 +87,7 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
     panel = tab.open_menu()
     panel.get_by_role("button", name="Copy link").first.click()
     expect(panel).to_contain_text("Copying is blocked.")
-    field = panel.get_by_role("textbox", name="Opens this page as it is.")
+    field = panel.get_by_role("textbox", name="Opens this page with its current settings.")
     expect(field).to_have_value(address)
     expect(field).to_be_focused()
     assert panel.evaluate(INSIDE)

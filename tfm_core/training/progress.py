@@ -185,7 +185,7 @@ LOSS_DIVERGED = N_(
 
 
 class TrainingDiverged(StudentError):
-    """The loss is no longer a number."""
+    "The loss became infinite or NaN."
 
 
 def is_of_divergence(reason: str | None) -> bool:

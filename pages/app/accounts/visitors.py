@@ -185,7 +185,7 @@ def login() -> None:
     with st.popover(_("Log in"), icon=":material/login:", key="login-menu"):
         for name in names:
             is_default = name == DEFAULT_PROVIDER
-            usual = _("Log in with the usual login")
+            usual = _("Log in")
             _login_button(
                 name,
                 usual if is_default else _("Log in with {provider}", provider=name.capitalize()),

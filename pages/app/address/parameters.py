@@ -221,7 +221,7 @@ class SavedStep(Parameter[int]):
         if number == NEWEST:
             return NEWEST
         if number is None or number < 0:
-            raise InvalidValue(_("newest, or the number of a step"))
+            raise InvalidValue(_("“newest” or a step number"))
         if self.steps and number not in self.steps:
             raise InvalidValue(one_of(self.steps), self.nearest(number))
         return self.nearest(number) if self.steps else number

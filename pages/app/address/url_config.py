@@ -35,7 +35,7 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
             values = drafts.put(values, path, _carried(carried[path], text))
             continue
         if path not in settings:
-            sentences.append(_("There is no setting {path}; it is ignored.", path=path))
+            sentences.append(_("There is no setting {path}.", path=path))
             continue
         parameter = settings[path].parameter
         value, sentence = parameter.follow(text, drafts.get(values, path))

@@ -195,7 +195,7 @@ def tables(run: Run, *, with_id: bool) -> Iterator[tuple[str, Rows]]:
         [
             *versions("onnxruntime").items(),
             (_("Device"), show.device(run.status.device or meta.device)),
-            (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
+            (_("Started"), meta.created[:16].replace("T", " ") + " UTC"),
             *([(_("Run"), run.id)] if with_id else []),
         ],
     )
@@ -283,11 +283,11 @@ def page(
         f'<header class="top"><div><h1>{escape(title)}</h1>',
         f'<p class="about">{escape(about(run))}</p></div>',
         f'<a href="#asking">{escape(_("Ask the model"))}</a>' if onnx else "",
-        f'<a href="{gallery}">{escape(_("All recorded trainings"))}</a>' if gallery else "",
+        f'<a href="{gallery}">{escape(_("All recorded runs"))}</a>' if gallery else "",
         f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
         "</header>",
         f'<p id="problem" role="alert" hidden>{escape(problem)}</p>',
-        f"<noscript><p>{escape(_('Turn on JavaScript to play the training.'))}</p></noscript>",
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the run.'))}</p></noscript>",
         '<main><div id="stage"><div class="stage"></div></div>',
         f'<section id="asking" hidden><h2>{escape(_("Ask the model"))}</h2></section>',
     ]
@@ -325,23 +325,23 @@ def _zipped(content: bytes) -> bytes:
 
 def _words() -> dict[str, str]:
     return {
-        "type": _("Type words that it knows"),
+        "type": _("Type words that the model knows"),
         "ask": _("Answer"),
         "go_on": _("Continue"),
         "examples": _("Try an unseen example:"),
         "or_examples": _("Or try an unseen example:"),
         "no_pad": _(
-            "No drawing pad: this model learned other pictures. The app’s page Attention reads "
-            "yours."
+            "No drawing pad, because this model learned other pictures. "
+            "Attention in the app reads yours."
         ),
         "picture": _("Picture"),
-        "ready": _("The answer appears here; the first takes a few seconds."),
+        "ready": _("The answer appears here. The first one takes a few seconds."),
         "loading": _("Loading the model …"),
-        "failed": _("The model cannot run in this browser."),
+        "failed": _("This browser can't run the model."),
         "nothing": _("Type at least one word."),
-        "unknown": _("The model does not know “{word}”. Try {some}."),
+        "unknown": _("The model doesn't know “{word}”. Try {some}."),
         "long": _("{n} tokens; the limit is {most}. Shorten the text."),
-        "sure": _("Below each token: its probability."),
+        "sure": _("Each token's probability is below it."),
         "silent": _("The model writes nothing."),
         **board_words(),
     }

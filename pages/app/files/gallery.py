@@ -75,20 +75,20 @@ def gallery_page(runs: Sequence[Run]) -> bytes:
     """Return the gallery; the first run is on stage."""
     title, on_stage = _("Watch a Transformer learn"), runs[0]
     name = run_words.name(on_stage)
-    problem = _("The trainings did not load. Reload the page.")
-    unknown = _("The run of this link is not here.")
-    about = _("{n} trainings of small, real models, recorded step by step.", n=len(runs))
+    problem = _("The runs didn't load. Reload the page.")
+    unknown = _("The run in this link is not here.")
+    about = _("{n} runs of small, real models, recorded step by step.", n=len(runs))
     body = [
         f'<header class="top"><div><h1>{escape(title)}</h1><p class="about">{escape(about)}</p>',
         f'</div><a href="#what">{escape(_("About this site"))}</a>',
         f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
         f'</header><p class="said" id="unknown" role="status" hidden>{escape(unknown)}</p>',
         f'<p id="problem" hidden>{escape(problem)}</p>',
-        f"<noscript><p>{escape(_('Turn on JavaScript to play the trainings.'))}</p></noscript>",
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the runs.'))}</p></noscript>",
         f'<main><section class="first"><h2><a href="{on_stage.id}/">{escape(name)}</a>',
         f'<span class="about">{escape(run_words.learns(on_stage))}</span></h2>',
         f'<div id="hero" data-at="{on_stage.id}/"><div class="stage"></div></div></section>',
-        f'<section id="all"><h2>{escape(_("All recorded trainings"))}</h2><div class="cards">',
+        f'<section id="all"><h2>{escape(_("All recorded runs"))}</h2><div class="cards">',
         *map(_card, runs),
         f"</div></section>{_about()}</main>",
         f'<a id="home" hidden href="./" data-runs="{" ".join(run.id for run in runs)}"></a>',
@@ -105,9 +105,9 @@ def missing_page(names: Sequence[str], root: str = "./") -> bytes:
     body = [
         f'<header class="top"><div><h1>{escape(title)}</h1></div></header>',
         '<main><p class="said">',
-        escape(_("Only recorded trainings are shown here. This link belongs to the whole app.")),
+        escape(_("This link needs the whole app; this site only shows recorded runs.")),
         f'</p><p><a id="home" class="on" href="{escape(root)}" data-runs="{" ".join(names)}">'
-        f"{escape(_('See the recorded trainings'))}</a></p>{_about()}</main>",
+        f"{escape(_('See the recorded runs'))}</a></p>{_about()}</main>",
     ]
     return _page(title, body, '<meta name="robots" content="noindex">')
 
@@ -146,7 +146,7 @@ def _card(run: Run) -> str:
 
 def _about() -> str:
     done = _("Curves, answers and maps were recorded while PyTorch trained the models.")
-    not_done = _("Nothing is trained here. Run the whole app yourself, with Python 3.11 or newer:")
+    not_done = _("To train, run the whole app with Python 3.11 or newer:")
     return (
         f'<section id="what"><h2>{escape(_("About this site"))}</h2>'
         f"<p>{escape(done)}</p><p>{escape(not_done)}</p><pre><code>{escape(START)}</code></pre>"

@@ -32,7 +32,7 @@ MAX_BUTTONS = 8
 """Options of a choice that have a button each; more are a list that opens."""
 _TICK = 1.0  # seconds between looks at what a stop waits for
 _GIVEN, _SAID, _NOTE = "task-given", "task-said", "task-note"
-_NO_RUN = N_("The tour needs a run that this server does not have.")
+_NO_RUN = N_("The run of this tour is not on this server.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +251,14 @@ def _wait_words(at: _At, waited: Verdict | None, *, is_told: bool) -> str:
         return str(note)
     if isinstance(at.task, Stop) and at.task.starts:
         why = why_recorded()
-        return _("{why} The tour follows the recorded run.", why=why) if why else ""
+        return _("{why} The tour shows the recorded run instead.", why=why) if why else ""
     if waited is None or at.run is None:
         return ""
     if waited.is_right:
         return _(waited.sentence) if is_told else ""
     if at.run.status.is_active:
         return _("Waiting … {so_far}", so_far=_(waited.sentence))
-    return _("This run ended before that. {so_far}", so_far=_(waited.sentence))
+    return _("This run ended too early. {so_far}", so_far=_(waited.sentence))
 
 
 # ---- question and answer
@@ -283,7 +283,7 @@ def _asked(at: _At, question: Question | None) -> _Asked | None:
     if mine.runs != (at.run.id,) or chosen not in options:
         return _Asked(_(question.text), options)
     right, is_right = "", None
-    said = _("Let’s see: the answer comes from the run.")
+    said = _("Let’s see what the run shows.")
     if question.answer in options:
         right, is_right, why = question.answer, question.is_right(chosen), _(question.because)
         said = _("Right. {why}", why=why) if is_right else _("No. {why}", why=why)
@@ -516,8 +516,8 @@ def _act(pressed: str, at: _At) -> None:
             _leave()
             state.notify(
                 _(
-                    "That was the tour. This page stays open to try things; Home has the topics, "
-                    "one after another, and Challenges has tasks."
+                    "The tour ends here. Try things on this page, read on from Home, "
+                    "or solve a task on Challenges."
                 )
             )
             st.rerun()

@@ -85,7 +85,9 @@ def _open(text: str) -> None:
     if number_text and st.session_state[_NUMBER] != whole(number_text):
         title = words(lesson).title
         problem = _(
-            "“{title}” has tasks 1 to {n}; the link asks for another.", title=title, n=count
+            "The link asks for a task that “{title}” doesn't have. Its tasks are 1 to {n}.",
+            title=title,
+            n=count,
         )
         st.session_state[_PROBLEM] = problem
 

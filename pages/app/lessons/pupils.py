@@ -86,9 +86,9 @@ def welcome(lesson: Lesson, attempt: Attempt) -> None:
     pupil = _("Pupil {n}", n=number)
     name = f"{attempt.name} ({pupil})" if attempt.name else pupil
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pupil"):
-        words = _("You are in. Your teacher sees you as **{name}**.", name=escape(name))
+        words = _("You have joined. Your teacher sees you as **{name}**.", name=escape(name))
         st.markdown(f":green[:material/check_circle:] {words}", width="content")
-        with st.popover(_("Give a name"), type="tertiary"):
+        with st.popover(_("Enter a name"), type="tertiary"):
             name_field(lesson, _("Your name, for your teacher"), "pupil-name", attempt)
 
 

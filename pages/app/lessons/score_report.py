@@ -33,7 +33,7 @@ def report(lesson: Lesson, attempt: Attempt) -> None:
     if not said or open_lesson.is_preview():
         return
     if not may_frame(said, settings.read().frame_ancestors, scorm.origin_of(state.address("", {}))):
-        st.warning(_("The site that frames this lesson may not get its score."))
+        st.warning(_("The site around this lesson isn't allowed to receive its score."))
         return
     solved = sum(attempt.is_solved(task.id) for task in lesson.tasks)
     facts = {"lesson": lesson.id, "solved": solved, "tasks": len(lesson.tasks)}

@@ -115,7 +115,7 @@ def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
     truth = item.get("truth", item["tgt"])
     if tuple(model) == tuple(truth):
         if item.get("goes_on"):
-            words = _("wrong: the text is right, but <eos> is missing")
+            words = _("wrong: only <eos> is missing")
             return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(model, truth, strict=False))

@@ -92,11 +92,11 @@ def answer(found: AnswersByStep, classes: Sequence[str], words: Callable[[int], 
     best = int(shares[-1].argmax())
     digit, share = classes[best], float(shares[-1, best])
     if share < SURE:
-        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=show.percent(share))
+        return _("Unsure: perhaps a {digit} ({share}).", digit=digit, share=show.percent(share))
     since = right_since(found, best)
     assert since is not None
     if len(steps) == 1:
         return _("Reads a {digit}; no earlier weights were saved.", digit=digit)
     if since == steps[0]:
         return _("Reads a {digit}, but so do random weights.", digit=digit)
-    return _("Reads a {digit} from step {step} on.", digit=digit, step=words(since))
+    return _("Reads a {digit} since step {step}.", digit=digit, step=words(since))

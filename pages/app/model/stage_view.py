@@ -156,9 +156,7 @@ def marks(run: Run, curves: Curves) -> tuple[list[Level], list[Level]]:
         facts, training = run.experiment.task.facts, run.experiment.training
         is_smoothed = training is not None and training.label_smoothing > 0
         if isinstance(facts, TextTaskFacts | OwnTextTaskFacts) and is_smoothed and not facts.hides:
-            words = _(
-                "lowest possible in training, smoothed: {x}", x=x
-            )  # a perfect reader's is not
+            words = _("lowest possible with label smoothing: {x}", x=x)  # a perfect reader's is not
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
         losses.append({"y": float(floor), "words": words, "is_below": has_room})
@@ -167,6 +165,6 @@ def marks(run: Run, curves: Curves) -> tuple[list[Level], list[Level]]:
     if isinstance(chance, float):
         shares.append({"y": chance, "words": _("guessing: {x}", x=show.percent(chance))})
     if isinstance(ceiling, float):
-        words = _("a perfect reader: {x}", x=show.percent(ceiling))
+        words = _("perfect reading: {x}", x=show.percent(ceiling))
         shares.append({"y": ceiling, "words": words})
     return losses, shares

@@ -172,7 +172,7 @@ def lead_to_game() -> None:
     if not runs_access.is_hidden(run):
         return
     state.set_current_run(None)
-    state.notify(_("“{name}” hides a bug: find it to see the settings.", name=run.meta.name))
+    state.notify(_("Find the bug in “{name}” to see its settings.", name=run.meta.name))
     healthy = next((other for other in visitors.listed() if runs_access.is_round(other, run)), None)
     bug = healthy and bug_of(healthy.experiment, run.experiment)
     query = {"bug": str(bug.level), "pair": f"{healthy.id}.{run.id}"} if healthy and bug else {}
@@ -191,7 +191,7 @@ def notices() -> None:
         if unknown is not None:
             view_link.warn(_("The run in this link is not here or was deleted."))
         if i18n.unknown_in_link() is not None:
-            view_link.warn(_("The app does not speak the language of this link."))
+            view_link.warn(_("The app is not available in the language of this link."))
         if why := open_lesson.problem():
             view_link.warn(why)
         for sentence in typed.let_go():
@@ -209,7 +209,7 @@ def share(place: DeltaGenerator | None) -> None:
 
 
 def _share() -> None:
-    note = _("This link does not contain your pasted text; a link to the run, or its export, does.")
+    note = _("This link leaves out your pasted text. Share the run or its export instead.")
     run_id = state.current_run_id()
     run = None
     if run_id is not None and page_table.at(state.page()).shows_run:
@@ -247,7 +247,12 @@ def _links(in_sight: Run | None) -> list[Link]:
 
 
 def _page_link() -> Link:
-    return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
+    return Link(
+        _("this page"),
+        _("Opens this page with its current settings."),
+        state.page_link(),
+        is_here=True,
+    )
 
 
 def _search() -> None:

@@ -86,7 +86,7 @@ def run(needs: Needs, *, is_needed: bool = True) -> Run | None:
     else:
         if chosen is not found and chosen is not None:
             words = _(
-                "“{name}” ({learns}) does not fit: this page needs {what}, and shows another run.",
+                "This page needs {what}, so it shows another run instead of “{name}” ({learns}).",
                 name=escape(chosen.meta.name),
                 learns=escape(run_words.learns(chosen)),
                 what=_(needs.what),
@@ -98,7 +98,7 @@ def run(needs: Needs, *, is_needed: bool = True) -> Run | None:
 
 
 def _nothing(needs: Needs) -> str:
-    return _("This page needs {what}; there is none yet.", what=_(needs.what))
+    return _("This page needs {what}, and there is none yet.", what=_(needs.what))
 
 
 def _offer(needs: Needs) -> None:
@@ -109,7 +109,7 @@ def _offer(needs: Needs) -> None:
     if not kinds:
         shown_run.preset_buttons(_nothing(needs), needs.presets, key="head-train")
         return
-    st.markdown(_("Others fit this page:"))
+    st.markdown(_("Other runs for this page:"))
     with st.container(horizontal=True, gap="small"):
         for number, one in enumerate(list(kinds.values())[:_MAX_FITTING]):
             st.button(
@@ -313,7 +313,7 @@ def _menu(label: str, run: Run | None) -> None:
     names = {run_id: escape(name) for run_id, name in run_words.unique_names(runs).items()}
     preset = run.meta.preset if run is not None and run.meta.recorded else None
     if preset in PRESETS and not visitors.why_not():
-        names[_TRAIN] = _("Train your own, {time}", time=shown_run.preset_time(preset))
+        names[_TRAIN] = _("Train your own ({time})", time=shown_run.preset_time(preset))
     names[_ALL] = _("All runs")
     picked = st.menu_button(
         label, list(names), format_func=names.__getitem__, key="head-run", type="tertiary"

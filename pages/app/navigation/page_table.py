@@ -156,7 +156,7 @@ _ROWS = (
         chapter="numbers",
         minutes=14,
         questions=4,
-        goal=N_("Turn text into tensors, and predict their shapes"),
+        goal=N_("How text becomes tensors, and their shapes"),
     ),
     PageFacts(
         "positions",
@@ -165,7 +165,7 @@ _ROWS = (
         shows_run=True,
         chapter="numbers",
         minutes=6,
-        goal=N_("Say how a model knows word order"),
+        goal=N_("How a model knows word order"),
     ),
     PageFacts(
         "by-hand",
@@ -175,7 +175,7 @@ _ROWS = (
         chapter="attention",
         minutes=10,
         questions=4,
-        goal=N_("Say what a query, a key and a value are for"),
+        goal=N_("What queries, keys and values are for"),
     ),
     PageFacts(
         "masks",
@@ -184,7 +184,7 @@ _ROWS = (
         shows_run=True,
         chapter="attention",
         minutes=6,
-        goal=N_("Say which query may attend to which key, and why"),
+        goal=N_("Which query may attend to which key, and why"),
     ),
     PageFacts(
         "attention",
@@ -193,7 +193,7 @@ _ROWS = (
         shows_run=True,
         chapter="attention",
         minutes=8,
-        goal=N_("Read an attention map, and find the head that aligns words"),
+        goal=N_("How to read an attention map, and which head aligns words"),
     ),
     PageFacts(
         "model",
@@ -205,7 +205,7 @@ _ROWS = (
         chapter="model",
         minutes=8,
         questions=1,
-        goal=N_("Say what each part of a Transformer is for, and where its parameters are"),
+        goal=N_("What each part of a Transformer does, and where its parameters are"),
     ),
     PageFacts(
         "build",
@@ -214,7 +214,7 @@ _ROWS = (
         shows_run=True,
         chapter="model",
         minutes=6,
-        goal=N_("Name the parts of a Transformer, from input to answer"),
+        goal=N_("The parts of a Transformer, from input to answer"),
     ),
     PageFacts(
         "parameters",
@@ -223,7 +223,7 @@ _ROWS = (
         shows_run=True,
         chapter="model",
         minutes=6,
-        goal=N_("Count a model’s parameters, and say where most of them are"),
+        goal=N_("How many parameters a model has, and where they are"),
     ),
     PageFacts(
         "walk",
@@ -234,7 +234,7 @@ _ROWS = (
         chapter="model",
         minutes=15,
         questions=3,
-        goal=N_("Follow one example through a whole model"),
+        goal=N_("How one example passes through a model"),
     ),
     PageFacts("glossary", N_("Glossary"), ":material/dictionary:"),
     PageFacts(
@@ -245,7 +245,7 @@ _ROWS = (
         chapter="kinds",
         minutes=6,
         questions=2,
-        goal=N_("Say what attention added to recurrent networks"),
+        goal=N_("What attention added to recurrent networks"),
     ),
     PageFacts(
         "try",
@@ -259,7 +259,7 @@ _ROWS = (
         chapter="kinds",
         minutes=25,
         questions=6,
-        goal=N_("Say how a model reads, and steer how it writes"),
+        goal=N_("How a model reads, and how to steer its writing"),
     ),
     PageFacts(
         "training-step",
@@ -270,7 +270,7 @@ _ROWS = (
         chapter="training",
         minutes=10,
         questions=2,
-        goal=N_("Explain loss, gradient and update with real numbers"),
+        goal=N_("Loss, gradient and update in real numbers"),
     ),
     PageFacts(
         "practice",
@@ -282,7 +282,7 @@ _ROWS = (
         chapter="training",
         minutes=23,
         questions=3,
-        goal=N_("Get a test result you can defend"),
+        goal=N_("How to get a test result you can trust"),
     ),
     PageFacts(
         "compare",
@@ -291,7 +291,7 @@ _ROWS = (
         script="compare/compare.py",
         chapter="training",
         minutes=5,
-        goal=N_("Tell a real difference between runs from chance"),
+        goal=N_("How to tell a real difference from chance"),
     ),
     PageFacts(
         "sweeps",
@@ -300,7 +300,7 @@ _ROWS = (
         also="best settings optuna grid random hyperparameter 가장 좋은 설정 찾기",
         chapter="training",
         minutes=10,
-        goal=N_("Search for the settings that learn best"),
+        goal=N_("How to find the best settings"),
     ),
     PageFacts(
         "own-data",
@@ -309,7 +309,7 @@ _ROWS = (
         also="use my own data csv json zip upload pictures texts 내 데이터 사용하기",
         chapter="training",
         minutes=10,
-        goal=N_("Train on your data"),
+        goal=N_("How to train on your data"),
     ),
     PageFacts(
         "use",
@@ -321,7 +321,7 @@ _ROWS = (
         chapter="use",
         minutes=8,
         questions=1,
-        goal=N_("Say what a knock-out and a map prove, and what they do not"),
+        goal=N_("What knock-outs and attention maps prove"),
     ),
     PageFacts(
         "mistakes",
@@ -330,7 +330,7 @@ _ROWS = (
         shows_run=True,
         chapter="use",
         minutes=5,
-        goal=N_("Find where a model fails"),
+        goal=N_("Where a model fails"),
     ),
     PageFacts(
         "knockouts",
@@ -339,7 +339,7 @@ _ROWS = (
         shows_run=True,
         chapter="use",
         minutes=6,
-        goal=N_("Predict what a model loses without a part"),
+        goal=N_("What a model loses without a part"),
     ),
     PageFacts(
         "challenges",
@@ -349,7 +349,7 @@ _ROWS = (
         chapter="use",
         minutes=18,
         questions=2,
-        goal=N_("Predict what one change does, and recognise a faulty model"),
+        goal=N_("What one change does, and how to recognise a faulty model"),
     ),
     PageFacts("findings", N_("Findings"), ":material/lightbulb:"),
 )

@@ -111,7 +111,13 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
     if len(begun) == n:
         state.notify(ngettext("{n} run queued.", "{n} runs queued.", n, n=n), passes=True)
     else:
-        state.notify(_("Queued {begun} of {n} runs: the limit is reached.", begun=len(begun), n=n))
+        state.notify(
+            _(
+                "Queued {begun} of {n} runs, the most that this server allows.",
+                begun=len(begun),
+                n=n,
+            )
+        )
     return begun
 
 

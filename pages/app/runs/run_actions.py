@@ -247,7 +247,7 @@ def cure(run: Run, chosen: Arm) -> Run | None:
     meta = run.meta
     cured: Run | None = None
     experiment = changed(run.experiment, chosen.changes)
-    name = _("{name}, cured", name=meta.name)[:MAX_NAME]
+    name = _("{name}, fixed", name=meta.name)[:MAX_NAME]
     with _refusals(_notify):
         if chosen.begins == "beginning":
             device = state.device() if meta.recorded else meta.device
@@ -307,7 +307,7 @@ def delete(run: Run) -> None:
     with _refusals(_notify):
         store.delete(_owned(run.id).id, by=visitors.visitor().owner)
         if store.restorable_until(run.id) is None:
-            state.notify(_("The disk is full: the run was deleted for good."))
+            state.notify(_("The disk is full, so the run was deleted for good."))
         else:
             state.remember_deleted(run.id)
 

@@ -50,7 +50,7 @@ class _Request(NamedTuple):
 _REQUESTS = (
     _Request("pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), ("running",)),
     _Request(
-        "resume", N_("Resume"), ":material/play_arrow:", N_("Continues the training."), ("paused",)
+        "resume", N_("Resume"), ":material/play_arrow:", N_("Continues training."), ("paused",)
     ),
     _Request(
         "stop",
@@ -63,7 +63,7 @@ _REQUESTS = (
         "stop",
         N_("Cancel"),
         ":material/close:",
-        N_("Leaves the queue. You can resume later."),
+        N_("Removes the run from the queue. You can resume it later."),
         ("queued",),
     ),
 )
@@ -119,7 +119,7 @@ class RunButtons:
             if is_resume and not self.is_row:
                 counted_button(
                     _("Train one step"),
-                    help=_("One batch, then it pauses again."),
+                    help=_("Trains on one batch and pauses again."),
                     path=_SKIP,
                     on_press=partial(run_actions.ask_and_wait, run, "step"),
                     key="run-step",
@@ -134,7 +134,7 @@ class RunButtons:
         if self.is_row:
             help = _("Continues from the last checkpoint.")
             if not run.has_checkpoint:
-                help = _("Starts over: there is no checkpoint.")
+                help = _("Starts over, because there is no checkpoint.")
             if self._button("resume", words, icon, help=help):
                 run_actions.resume(run, opens=True)
             return
@@ -220,7 +220,7 @@ class RunButtons:
             _("Repeat with a change"),
             ":material/alt_route:",
             width="stretch" if self.is_row else "content",
-            **visitors.allowed(_("Change settings and compare both runs.")),
+            **visitors.allowed(_("Change settings, then compare both runs.")),
         ):
             run_actions.configure(self.run.experiment, beside=self.run)
 
@@ -255,7 +255,7 @@ class RunButtons:
             return
         with st.popover(self._label(_("More")), key=state.menu_key(f"menu-{run.id}")):
             if runs_access.is_hidden(run):
-                st.caption(_("Find its bug for more actions."))
+                st.caption(_("Find the bug to unlock more actions."))
             elif is_whole:
                 self._whole()
             if self._is_changeable:
@@ -327,7 +327,7 @@ def guarded(run: Run) -> Iterator[None]:
         yield
     except Exception:
         logger.exception("The run %s could not be drawn.", run.id)
-        message = _("The run {id} cannot be shown; see the server's log.", id=run.id)
+        message = _("The run {id} can't be shown; see the server's log.", id=run.id)
         st.caption(f":material/broken_image: {escape(message)}")
 
 
@@ -340,7 +340,7 @@ def gone(run: Run) -> None:
         border=True, horizontal=True, vertical_alignment="center", key=f"gone-{run.id}"
     ):
         message = _(
-            "Deleted **{name}**. Undo until {time}, or until the space is needed.",
+            "Deleted **{name}**. You can undo this until {time}, or until space runs out.",
             name=escape(run.meta.name),
             time=show.clock(until),
         )
@@ -417,10 +417,12 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
     rates = {"before": before, "after": after, "done": f"{done:,}"}
     if stays_low:
         return _(
-            "Learning rate: {before:.2g} at step {done}, then {after:.2g} throughout.", **rates
+            "Learning rate: {before:.2g} at step {done}, then constant at {after:.2g}.", **rates
         )
     if after < _JUMP * before:
-        return _("Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.", **rates)
+        return _(
+            "Learning rate: {before:.2g} at step {done}, {after:.2g} at the next step.", **rates
+        )
     return paragraph("train/rate-jumps", steps=f"{steps:,}", **rates)
 
 
@@ -453,7 +455,7 @@ def _labels(runs: list[Run]) -> None:
     """Ask for the labels of runs, and of a single one for its name and a note."""
     own = [run for run in runs if not run.meta.recorded and not visitors.watches(run)]
     if len(own) < len(runs):
-        st.caption(_("Recorded and other visitors' runs keep their labels."))
+        st.caption(_("You can't label recorded runs or other visitors' runs."))
     one = runs[0] if len(runs) == 1 else None
     of = "picked" if one is None else one.id
     name: str | None = None
@@ -467,14 +469,14 @@ def _labels(runs: list[Run]) -> None:
         value=before,
         max_chars=MAX_GROUP,
         key=f"group-{of}",
-        placeholder=_("Empty removes the group") if before else None,
+        placeholder=_("Leave empty to remove the group") if before else None,
     )
     tags = st.text_input(
         _("Tags") if one is not None else _("Add tags"),
         value="" if one is None else ", ".join(one.labels.tags),
         max_chars=MAX_TAGS * (MAX_TAG + 2),
         key=f"tags-{of}",
-        placeholder=_("baseline, to repeat"),
+        placeholder=_("baseline to repeat"),
         help=_("Separate with commas."),
     )
     if one is not None:

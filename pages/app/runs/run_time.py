@@ -63,7 +63,7 @@ def with_load(estimated: Forecast | None, device: str | None = None) -> str:
     time = words(estimated, device)
     if estimated is None or not estimated.is_busy:
         return time
-    return _("{time}, this computer is busy", time=time)
+    return _("{time} (this computer is busy)", time=time)
 
 
 def whose() -> str:
@@ -72,21 +72,24 @@ def whose() -> str:
     basis, slowdown = _basis(device), _slowdown(device)
     if slowdown < BUSY:
         return basis
-    return f"{basis} {_('This computer is busy: about {n} times slower.', n=f'{slowdown:.2g}')}"
+    busy = _("This computer is busy; expect about {n} times the usual time.", n=f"{slowdown:.2g}")
+    return f"{basis} {busy}"
 
 
 def _basis(device: str) -> str:
     n = sum(timing.device == device for timing in _timings())
     if n:
         return ngettext(
-            "Estimated from {n} training on this computer.",
-            "Estimated from {n} trainings on this computer.",
+            "Estimated from {n} run on this computer.",
+            "Estimated from {n} runs on this computer.",
             n,
             n=n,
         )
     if device != "cpu":
-        return _("Times on {device} are known after a training.", device=show.device(device))
-    return _("Estimated from a short measurement; better after a training.")
+        return _(
+            "Times on {device} are known after your first run there.", device=show.device(device)
+        )
+    return _("Estimated from a short measurement; more exact after your first run.")
 
 
 def forecast(

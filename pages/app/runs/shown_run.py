@@ -88,7 +88,7 @@ def preset_button(
     width: Literal["content", "stretch"] = "content",
 ) -> None:
     """Draw the button that trains a preset and opens its run. is_first: it stands out."""
-    words = _("Train “{name}”, {time}", name=_(PRESETS[name].label), time=preset_time(name))
+    words = _("Train “{name}” ({time})", name=_(PRESETS[name].label), time=preset_time(name))
     if st.button(
         label or words,
         type="primary" if is_first else "secondary",
@@ -185,8 +185,8 @@ def why_shown(run: Run) -> str:
     if not run.meta.recorded:
         return _("The newest run that fits this page.")
     if any(not other.meta.recorded for other in visitors.listed()):
-        return _("A recorded run: none of yours fits this page.")
-    return _("A recorded run: you have not trained one yet.")
+        return _("A recorded run, because none of yours fits this page.")
+    return _("A recorded run, because you have no runs yet.")
 
 
 def no_weights(run: Run) -> None:

@@ -59,7 +59,7 @@ def start_button(
 ) -> None:
     """Draw the button that queues runs of arms, by their names, in one group; none for no run."""
     n, time = len(wanted), run_time.words(run_time.in_sequence(wanted.values()))
-    label = ngettext("Train {n} run, {time}", "Train {n} runs, {time}", n, n=n, time=time)
+    label = ngettext("Train {n} run ({time})", "Train {n} runs ({time})", n, n=n, time=time)
     kind: Literal["primary", "secondary"] = "primary" if is_first else "secondary"
     if not n or not st.button(label, type=kind, icon=":material/play_arrow:", key=f"{key}-start"):
         return
@@ -195,7 +195,7 @@ def lines(chosen: Study, trained: StudyRuns, *, stopped: Mapping[str, Run] | Non
     stopped = trained.stopped if stopped is None else stopped
     there = trained.shown
     if not there and not stopped:
-        st.info(_("Nothing is trained yet."), icon=":material/play_circle:")
+        st.info(_("No runs yet."), icon=":material/play_circle:")
     for arm in chosen.arms:
         for run in (there.get(arm.name), stopped.get(arm.name)):
             if run is None:

@@ -75,7 +75,7 @@ def _lessons(settings: Sequence[Setting]) -> None:
         return
     views = {term.page: dict(term.view) for term in reversed(terms)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(_("Explained on:"), width="content")
+        st.caption(_("Explained on"), width="content")
         for name in dict.fromkeys(term.page for term in terms):
             show.link(name, query=views[name])
 
@@ -129,7 +129,7 @@ def _mark(setting: Setting, checked: CheckedDraft) -> None:
     if name not in begun or begun[name] == drafts.get(checked.draft.values, setting.path):
         return
     words = _(
-        "{label}: back to {value}",
+        "Reset {label} to {value}",
         label=_(setting.label),
         value=drafts.format_value(setting, begun[name]),
     )
@@ -187,7 +187,7 @@ def choose(path: str, value: Any) -> None:
     old, new = drafts.task_of(draft.values), drafts.task_of(values)
     if path == "model.family" and old != new:
         words = _(
-            "The task is now “{task}”: this family cannot learn “{old}”.",
+            "This family can't learn “{old}”, so the task is now “{task}”.",
             old=_(TASK_FACTS[old].label),
             task=_(TASK_FACTS[new].label),
         )

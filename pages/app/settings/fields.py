@@ -183,7 +183,7 @@ def kinds(family: str) -> dict[str, Setting]:
     """Return the settings of KINDS, with the tasks that a family learns."""
     tasks = {name: TASK_FACTS[name] for name in tasks_for(family)}
     flow = N_("How tokens flow through the model.")
-    learned = N_("What this family can learn.")
+    learned = N_("What this model family can learn.")
     return {
         "model.family": Setting(
             "model.family", N_("Model family"), flow, "choice", choices=FAMILIES

@@ -68,7 +68,7 @@ def sizes_editor(architecture: Architecture, problem: str) -> None:
         return
     own = asdict(sizes_of(architecture))
     with st.container(border=True):
-        help_text = _("Only for looking: training uses the task’s.")
+        help_text = _("Only for this view; training uses the task’s value.")
         st.header(_("Vocabulary and lengths"), anchor=False, help=help_text)
         for column, name in zip(st.columns(len(names)), names, strict=True):
             parameter = _SIZES[name]
@@ -228,7 +228,7 @@ def chosen(
             st.session_state[SHOW.key] = example.name
     unknown = view_link.read(replace(SHOW, names=tuple(names), first=first))
     picked = st.selectbox(
-        _("Which model"),
+        _("Model"),
         names,
         format_func=lambda name: (
             _(example.label) if example and name == example.name else _label(name, run, others)
@@ -236,7 +236,10 @@ def chosen(
         key=SHOW.key,
         persist_state="session",
         on_change=_take_run,
-        help=_("Yours, a run's, or a published model at full size, without memory."),
+        help=_(
+            "Your configuration, a run, or a published model. "
+            "Published models are full size but take no memory."
+        ),
     )
     if picked == NOTEBOOK:
         _notebook_field()
@@ -282,7 +285,7 @@ def _notebook_model() -> Architecture:
     except ValueError as error:
         show.problem(error)
         text = str(st.session_state.get(_LAST_NOTEBOOK, _NOTEBOOK_EXAMPLE))
-        st.caption(_("Showing the last one that could be read."))
+        st.caption(_("Showing the last valid model."))
         found = your_model(text)
     st.session_state[_LAST_NOTEBOOK] = text
     view_link.write(
@@ -296,7 +299,9 @@ def _notebook_report(found: YourModel) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="notebook-report"):
         n = found.n_lines - len(found.unread)
         st.markdown(ngettext("{n} line read.", "{n} lines read.", n, n=n), width="content")
-        if st.button(_("Train one like it"), icon=":material/model_training:", type="tertiary"):
+        if st.button(
+            _("Train a model like this"), icon=":material/model_training:", type="tertiary"
+        ):
             model = found.architecture.model
             values = default_sections(model.family, tasks_for(model.family)[0])
             state.set_draft({**values, "model": model.model_dump()})
@@ -416,7 +421,7 @@ def _draft(*, is_edited: bool) -> Experiment:
 
 def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
     if name == DRAFT:
-        return _("The configuration being edited")
+        return _("Your configuration")
     if name == NOTEBOOK:
         return _(_NOTEBOOK_LABEL)
     if name in ARCHITECTURES:
@@ -433,7 +438,7 @@ def _missing() -> str | None:
     why = _("The run in this link is not here.")
     if run_id is not None:
         why = runs_access.store().get(run_id).problem or why
-    return _("{why} Showing the configuration being edited.", why=why)
+    return _("{why} Showing your configuration.", why=why)
 
 
 def compared() -> Chosen | None:
@@ -465,7 +470,7 @@ def published(chosen: Chosen, size: str, total: int) -> None:
     size = show.joined("" if chosen.run else f"**{escape(chosen.label)}**", size)
     if architecture.n_parameters == total and architecture.source:
         size = _(
-            "{size} · :green[:material/check: the published count], {source}",
+            "{size} · :green[:material/check: matches the published count], {source}",
             size=size,
             source=_(architecture.source),
         )

@@ -48,9 +48,7 @@ def area(checked: CheckedDraft) -> None:
             _("Set"),
             options,
             index=options.index(chosen) if chosen in options else None,
-            format_func=lambda set_id: (
-                words(available[set_id]) if set_id else _("None: the text below")
-            ),
+            format_func=lambda set_id: words(available[set_id]) if set_id else _("The text below"),
             key=key,
             on_change=_take,
             args=(key,),
@@ -80,14 +78,14 @@ def _text(checked: CheckedDraft) -> None:
     st.caption(_("Your text: {n} tokens, {different} distinct.", **counts))
     for sentence in checked.at(_TEXT):
         controls.error_text(sentence)
-    st.caption(_("The configuration contains this text. As a data set it fits in links."))
+    st.caption(_("Links leave out this text. Save it as a data set to share it."))
     with st.container(horizontal=True, gap="small"):
         st.button(
             _("Save as a data set and use it"),
             key="corpus-text-keep",
             icon=":material/save:",
             disabled=bool(checked.at(_TEXT)),
-            help=_("It stays on this machine; see Own data."),
+            help=_("Stored only on this computer; see Own data."),
             on_click=_save_text,
         )
         st.button(

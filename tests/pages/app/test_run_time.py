@@ -33,7 +33,7 @@ def test_every_page_says_the_time_of_a_busy_computer(open_page):
     assert any("this computer is busy" in button.help for button in home.button)
     app = train_page(open_page, "translate")
     assert f"{time}, this computer is busy" in said(app)
-    assert "about 3 times slower" in said(app.button(key="presets-open").click().run())
+    assert "about 3 times the usual time" in said(app.button(key="presets-open").click().run())
     assert show.about(found.times(7).seconds) == run_time.words(
         run_time.in_sequence([experiment] * 7)
     )
@@ -75,7 +75,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store):
     after = run_time.forecast(experiment, device="cpu")
     assert after.learned
     assert after.seconds > 2 * before.seconds
-    assert "from 1 training on this computer" in run_time.whose()
+    assert "from 1 run on this computer" in run_time.whose()
 
 
 def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store, monkeypatch):

@@ -292,7 +292,7 @@ def test_training_from_the_bar_leads_on_over_the_new_run(recorded):
 
 def test_a_busy_machine_follows_the_recorded_run(recorded, busy_queue):
     walker = Walker("translate.2")
-    assert "The tour follows the recorded run" in walker.said
+    assert "The tour shows the recorded run instead" in walker.said
     assert "train" not in walker.buttons
     walker.press("next")
     assert walker.place == "translate.3"

@@ -52,8 +52,8 @@ def test_a_deleted_run_is_gone_and_undo_brings_it_back(store, open_page):
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
-    assert "Deleted **Backwards**. Undo until" in names(app)
-    assert ", or until the space is needed" in names(app)
+    assert "Deleted **Backwards**. You can undo this until" in names(app)
+    assert ", or until space runs out" in names(app)
     app.button(key=f"undo-{run.id}").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
     assert f"undo-{run.id}" not in keys(app)
