@@ -67,9 +67,7 @@ async def recorded_lifespan(app: Starlette) -> AsyncIterator[None]:
 
 def on_script_error(error: Exception) -> bool:
     """Show a message in place of the traceback, which is in the server's log."""
-    message = _(
-        "This page failed; see the server's log. Reload the page. Your runs keep training."
-    )
+    message = _("This page failed; see the server's log. Reload the page. Your runs keep training.")
     st.error(message, icon=":material/error:")
     return True
 

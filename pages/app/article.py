@@ -23,7 +23,7 @@ from typing import Any
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.address.parameters import Choice
 from pages.app.model import question
 from tfm_core.inspect.questions import Question
@@ -83,8 +83,8 @@ def draw(name: str, figures: Figures) -> None:
     """Draw the article of a page."""
     show.header(name, is_article=True)
     parameter = figure_parameter(figures)
-    wanted, problem = parameter.follow(view_link.query().get(FIGURE, ""), "")
-    view_link.warn(problem)
+    wanted, problem = parameter.follow(view.query().get(FIGURE, ""), "")
+    view.warn(problem)
     words = show.words(name)
     with st.container(key="article"):
         for number, part in enumerate(parts(f"{words.intro}\n\n{words.more}")):

@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from pages import i18n
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.settings import drafts
@@ -99,7 +99,7 @@ def _forget_default() -> None:
 
 def name_run(run_id: str | None) -> None:
     """Name a run, or none, in the address."""
-    view_link.put({RUN_QUERY: run_id})
+    view.put_query({RUN_QUERY: run_id})
 
 
 def keep_in_link() -> None:
@@ -110,7 +110,7 @@ def keep_in_link() -> None:
     chosen = current_run_id()
     if chosen is not None and shows_run() and RUN_QUERY not in st.query_params:
         changes[RUN_QUERY] = chosen
-    view_link.put(changes)
+    view.put_query(changes)
 
 
 def draft() -> Values:

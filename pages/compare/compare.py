@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import RunIds
 from pages.app.model import answer
 from pages.app.model.answer import example_name
@@ -129,7 +129,7 @@ def _chosen() -> list[Run]:
     """Draw the choice and return its readable runs in order."""
     there = {run.id: run for run in visitors.at_hand()}
     is_cold = RUNS.key not in st.session_state
-    problem = view_link.read(RUNS)
+    problem = view.read_query(RUNS)
     ids: list[str] = st.session_state[RUNS.key]
     missing = _missing(ids, there)
     if missing:
@@ -152,8 +152,8 @@ def _chosen() -> list[Run]:
         _add_a_group(list(there.values()), picked)
     with st.container():
         for sentence in filter(None, (problem, *missing.values())):
-            view_link.warn(sentence)
-    view_link.write(RUNS, tuple(picked))
+            view.warn(sentence)
+    view.write_query(RUNS, tuple(picked))
     runs = [there[run_id] for run_id in picked]
     for run in runs:
         if run.problem is not None:

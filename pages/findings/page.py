@@ -19,7 +19,7 @@ from typing import Any
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Choice
 from pages.app.lessons import bar
 from pages.app.model import question
@@ -59,9 +59,9 @@ def page() -> None:
     Only the address keeps which one: the bar of pages leads to the gallery again.
     """
     with view.drawing():
-        asked = view_link.query().get(FINDING, "")  # without one, the gallery is asked for
+        asked = view.query().get(FINDING, "")  # without one, the gallery is asked for
         field = view.held(CHOSEN, holds_for=f"address {asked}")
-        with view_link.warnings_in(st.container()):
+        with view.warnings_in(st.container()):
             name = view.one(field, FINDING, SCOPE)
         if name:
             _finding(FINDINGS[name])

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from pages.app import article, show, typed
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Text
 from pages.app.article import Figures, Made
 from pages.app.model import question
@@ -151,7 +151,7 @@ def _written(field: view.Field, read: Callable[[str], Any], instead: str) -> Any
     try:
         return read(found) if found else None
     except ValueError as error:
-        view_link.warn(_(error) + " " + _(instead))
+        view.warn(_(error) + " " + _(instead))
         _say(field, "")
         return None
 
@@ -159,7 +159,7 @@ def _written(field: view.Field, read: Callable[[str], Any], instead: str) -> Any
 def _say(field: view.Field, value: str) -> None:
     """Put a text into the session and the address; "" is what stands there at first."""
     st.session_state[field.parameter.key] = value
-    view_link.write(field.parameter, value)
+    view.write_query(field.parameter, value)
 
 
 def _table(
@@ -208,7 +208,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     usual = attention.first_vectors(len(words), n_numbers)
     is_other = st.session_state.get(_OF) != of
     st.session_state[_OF] = of
-    if is_other and view_link.new_value(field.parameter) is None:
+    if is_other and view.new_value(field.parameter) is None:
         kept = attention.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
         st.session_state[key] = "" if (kept == usual).all() else text.text_of(kept)
     instead = N_("The first vectors are used instead.")

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state, typed
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.navigation import head
 from pages.app.navigation.head import Moment
 from pages.app.runs.shown_run import MODELS
@@ -137,7 +137,7 @@ def _choose(reader: Moment | None) -> None:
     places = {"mask": top, "text": sentence, "pad": choices}
     try:
         text = view.by(lambda asked: _text(reader, asked.mask))
-        with view_link.warnings_in(st.container()):  # some controls are folded
+        with view.warnings_in(st.container()):  # some controls are folded
             asked = view.ask(Mask, SCOPE, places=places, text=text)
             laid = _laid(reader, asked, choices)
     except ValueError as error:

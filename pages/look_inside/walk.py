@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.model import question
 from pages.app.navigation import head
 from pages.app.navigation.head import Moment
@@ -158,7 +158,7 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
         "own_digit": run is not None and takes_drawing(run),
         "out": run is not None,
     }
-    with view_link.warnings_in(above):
+    with view.warnings_in(above):
         asked = view.ask(
             Walk,
             SCOPE,
@@ -185,7 +185,7 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
         _whole_model(walked, moment, example, asked.out)
     names = [step.name for step in steps]
     number, problem = walk_step.current(names)
-    view_link.warn(problem)
+    view.warn(problem)
     step = steps[number - 1]
     with list_of_steps:
         walk_step.navigation(steps, number)

@@ -10,7 +10,6 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import url_config
 from pages.app.lessons import open_lesson
 from pages.app.runs import comparison, run_actions, run_time
 from pages.app.runs.run_actions import Start
@@ -246,7 +245,7 @@ def _start(start: Start, original: Run | None) -> None:
     )
     if run is None:
         return
-    url_config.clear()
+    drafts.clear_link()
     if original is not None:
         comparison.open_comparison([original.id, run.id])
     run_actions.watch(run)

@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Number
 from pages.app.model import digit_models, question
 from pages.app.runs import run_actions, runs_access
@@ -157,7 +157,7 @@ def _on_board(run: Run, key: str) -> DrawnDigit:
                 picture = own_picture.from_text(wanted.removeprefix(PICTURE), facts)
                 digit = base64.b64encode(picture.tobytes()).decode()
             except ValueError as error:
-                view_link.warn(_(error))
+                view.warn(_(error))
                 view.put("draw", digit=FIRST_DIGIT)
                 digit = wanted = view.ask(LinkedDrawing, "draw").digit
         current = DrawnDigit(current.number + 1, digit)

@@ -12,9 +12,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from pages.app.address.old_addresses import current
 from pages.app.model import question
-from pages.app.navigation.page_table import FINDING, FINDINGS, PAGES
+from pages.app.navigation.page_table import FINDING, FINDINGS, PAGES, current_address
 from tests.pages.changing import changed_once
 from tests.pages.opening import opened_at
 from tests.pages.shown import assert_as_recorded, shown_at_last
@@ -86,7 +85,7 @@ def test_a_page_shows_what_it_showed(request, monkeypatch, recorded, name, query
 @pytest.mark.parametrize("name", [*PAGES, *FINDINGS])
 def test_each_control_changes_what_it_changed(recorded, monkeypatch, name):
     monkeypatch.setattr(question, "_is_guessed", lambda _name: True)
-    page, query = current(name, {})
+    page, query = current_address(name, {})
     app = opened_at(PAGES[page].file, **query)
     before, changes = shown_at_last(app, name), []
     for _key in changed_once(app, most=MAX_CONTROLS):

@@ -12,7 +12,7 @@ from streamlit.errors import StreamlitSecretNotFoundError
 
 from pages.app import state
 from pages.app.accounts import cookies
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.i18n import _
@@ -149,7 +149,7 @@ def badge(run: Run) -> str:
 
 def _opened() -> list[Run]:
     """Return the current run and the one that the address compares it with."""
-    other = view_link.query().get("versus", "").removeprefix("run:")
+    other = view.query().get("versus", "").removeprefix("run:")
     ids = dict.fromkeys([state.current_run_id(), other])
     runs = []
     for run_id in filter(None, ids):

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses, view_link
+from pages.app.address import view
 from pages.app.lessons import open_lesson, score_report
 from pages.app.navigation import page_table
 from pages.app.navigation.page_table import FINDING, PageFacts
@@ -156,12 +156,12 @@ def _begin(lesson: Lesson, number: int, run_id: str = "") -> None:
 
 
 def _bar(at: _At) -> None:
-    name, wanted = old_addresses.current(at.task.page, at.task.view)
+    name, wanted = page_table.current_address(at.task.page, at.task.view)
     page, finding = page_table.PAGES.get(name), wanted.get(FINDING)
     is_elsewhere = page is not None and (
         state.page() != page.url_path
         or (at.over is None and open_lesson.is_in_sight())
-        or (finding is not None and view_link.query().get(FINDING) != finding)
+        or (finding is not None and view.query().get(FINDING) != finding)
     )
     away = _away_words(at, page, is_elsewhere=is_elsewhere)
     with st.container(key="task-bar"):
@@ -552,7 +552,7 @@ def _go(lesson: Lesson, number: int, run: Run | None) -> None:
     open_lesson.go(lesson, number, None if run is None else run.id)
     task = lesson.tasks[number - 1]
     view = task.query(run) if isinstance(task, Stop) and run is not None else task.view
-    name, view = old_addresses.current(task.page, view)
+    name, view = page_table.current_address(task.page, view)
     page = page_table.PAGES.get(name)
     if page is None:
         st.rerun()

@@ -13,7 +13,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.address.parameters import whole
 from pages.app.runs import runs_access
 from pages.i18n import _, language
@@ -44,7 +44,7 @@ _WORK = "open-lesson-work"  # attempts that the session alone keeps, by what the
 
 def follow_link() -> None:
     """Open the lesson and the task that the address names, and name them in the address."""
-    query = view_link.query()
+    query = view.query()
     linked = query.get(LESSON_QUERY, query.get(TOUR_QUERY))
     seen, seen_place = st.session_state.get(_SEEN, (None, ""))
     if linked is None:
@@ -53,12 +53,12 @@ def follow_link() -> None:
             linked = place()
     elif linked not in (seen, place()):
         _open(linked)
-        view_link.send()
+        view.send_query()
         if "." in linked and current() is not None:
             linked = place()
     elif place() != seen_place:  # the session has gone on
         linked = place()
-    view_link.put({TOUR_QUERY: None, LESSON_QUERY: linked})
+    view.put_query({TOUR_QUERY: None, LESSON_QUERY: linked})
     st.session_state[_SEEN] = linked, place()
 
 
@@ -143,7 +143,7 @@ def leave() -> None:
     """Close the open lesson, also in the address."""
     for key in (_OPEN, _PROBLEM, _RUN):
         st.session_state.pop(key, None)
-    view_link.put({LESSON_QUERY: None})
+    view.put_query({LESSON_QUERY: None})
 
 
 def go(lesson: Lesson, number: int, run_id: str | None = None) -> None:
@@ -164,7 +164,7 @@ def preview(lesson: Lesson) -> None:
     st.session_state[_PREVIEWED] = lesson
     st.session_state.setdefault(_WORK, {})[PREVIEW] = Attempt(lesson.id, visitors.visitor().owner)
     _open(PREVIEW)
-    view_link.put({LESSON_QUERY: PREVIEW})
+    view.put_query({LESSON_QUERY: PREVIEW})
 
 
 def is_preview() -> bool:
@@ -173,7 +173,7 @@ def is_preview() -> bool:
 
 def is_in_sight() -> bool:
     """Return whether the page in sight is that of the open lesson: it shows no other challenge."""
-    return state.page() == "challenges" and not {"experiment", "bug"} & view_link.query().keys()
+    return state.page() == "challenges" and not {"experiment", "bug"} & view.query().keys()
 
 
 def query() -> dict[str, str]:

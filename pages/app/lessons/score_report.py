@@ -7,7 +7,7 @@ import re
 import streamlit as st
 
 from pages.app import state
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.lessons import open_lesson
 from pages.components.component import component
 from pages.i18n import _
@@ -26,7 +26,7 @@ _ORIGIN = re.compile(r"https?://[a-z0-9.-]{1,253}(:\d{1,5})?", re.ASCII)
 
 def report(lesson: Lesson, attempt: Attempt) -> None:
     """Send the score to the site that frames the lesson, if the link named one that may."""
-    linked = view_link.query().get(FRAME_QUERY)
+    linked = view.query().get(FRAME_QUERY)
     if linked is not None:  # the other pages of the lesson do not have it in their addresses
         st.session_state[_FRAME] = linked.lower()
     said = str(st.session_state.get(_FRAME, ""))

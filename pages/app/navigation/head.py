@@ -23,7 +23,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses, view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import NEWEST, SavedStep, named
 from pages.app.model.answer import example_name
 from pages.app.navigation import page_table
@@ -58,9 +58,9 @@ def begin() -> None:
     """Forget the head of the page before; give what an older link says the names of today."""
     _PLACES.set(None)
     _IS_NAMED.set(False)
-    before = view_link.query()
-    _page, query = old_addresses.current(state.page(), before)
-    view_link.put(dict.fromkeys(before.keys() - query.keys()) | query)
+    before = view.query()
+    _page, query = page_table.current_address(state.page(), before)
+    view.put_query(dict.fromkeys(before.keys() - query.keys()) | query)
 
 
 def run(needs: Needs, *, is_needed: bool = True) -> Run | None:
@@ -128,8 +128,8 @@ def step(steps: Sequence[int]) -> int:
     with beside("step"):
         if len(kept) == 1:  # what was chosen on another page stays for the next
             only = replace(parameter, key=f"{STEP}-of-{state.page()}")
-            view_link.warn(view_link.read(only))
-            view_link.clear([only])
+            view.warn(view.read_query(only))
+            view.clear_query([only])
             st.caption(_("step {step}", step=f"{kept[0]:,}"), width="content")
             return kept[0]
         st.session_state[STEP] = parameter.nearest(st.session_state.get(STEP, NEWEST))
@@ -275,7 +275,7 @@ def beside(part: str = "view") -> Iterator[None]:
         row = place.container(horizontal=True, vertical_alignment="center")
         parts = [row.container(key=f"head-of-{name}", width="content") for name in _PARTS]
         _PLACES.set(places := (*parts, place.container()))
-    with places[_PARTS.index(part)], view_link.warnings_in(places[-1]):
+    with places[_PARTS.index(part)], view.warnings_in(places[-1]):
         yield
 
 

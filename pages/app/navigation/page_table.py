@@ -6,8 +6,10 @@ its file, a row here, its place, and its words in ``content/en``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from pages.app.address.parameters import whole
 from pages.i18n import N_, PAGES_DIR
 
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -376,3 +378,61 @@ def after(name: str) -> PageFacts | None:
     names = [page.name for page in WAY]
     following = names.index(name) + 1 if name in names else len(names)
     return WAY[following] if following < len(names) else None
+
+
+@dataclass(frozen=True, slots=True)
+class OldAddress:
+    """What became of a page or of its parameters.
+
+    page: its name today. renamed: parameter → its name today; a number is a step as ever. besides:
+    what its link asks for where it does not say so itself. mark: which of the acts of today's page
+    its own was, whatever was done; "" where its questions are among those of today's.
+    """
+
+    page: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    besides: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
+
+
+_GPT = {"part": "view", "prompt": "text", "lens": "text", "sum": "text"}
+OLD_ADDRESSES: dict[str, OldAddress] = {
+    "translate": OldAddress(
+        "try", {"weights": "step", "picture": "scene"}, {"view": "write", "method": "greedy"}
+    ),
+    "draw": OldAddress("try", {}, {"view": "draw"}),
+    "gpt": OldAddress("try", _GPT, {"view": "read"}),
+    "encoders": OldAddress("try", {}, {"view": "sentiment"}),
+    "captions": OldAddress("try", {}, {"view": "scene"}),
+    "walk": OldAddress("walk", {"step": "part", "weights": "step"}),
+    "positions": OldAddress("positions", {"picture": "example"}),
+    "words": OldAddress("numbers", {"view": "figure"}),
+    "tensors": OldAddress("numbers", {}, {"figure": "operation"}),
+    "before": OldAddress("before", {"view": "figure"}),
+    "practice": OldAddress("practice", {"step": "figure"}),
+    "speed": OldAddress("practice", {}, {"figure": "speed"}),
+    "lessons": OldAddress("challenges"),
+    "experiments": OldAddress(
+        "challenges", {}, {"experiment": "no-causal-mask"}, mark="experiment"
+    ),
+    "find-the-bug": OldAddress("challenges", {"level": "bug"}, {"bug": "2"}, mark="bug"),
+    **{name: OldAddress("findings", {}, {FINDING: name}) for name in FINDINGS},
+}
+"""By the name that links say."""
+_VIEWS = {("gpt", "write"): "continue"}
+"""Old page and the view that its link says → the name of that view today."""
+
+
+def current_address(page: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return the page that an address leads to today, and its query."""
+    old = OLD_ADDRESSES.get(page)
+    if old is None:
+        return page, dict(query)
+    found: dict[str, str] = {}
+    for name, text in query.items():
+        is_step = name == "step" and whole(text) is not None
+        found[name if is_step else old.renamed.get(name, name)] = text
+    found = {**old.besides, **found}
+    if "view" in found:
+        found["view"] = _VIEWS.get((page, found["view"]), found["view"])
+    return old.page, found

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.app import state
-from pages.app.address import old_addresses, view_link
+from pages.app.address import view
+from pages.app.navigation import page_table
 from pages.app.navigation.page_table import PAGES, WAY, PageFacts
 from pages.components import addresses
 from pages.components.effects import keep_cookie
@@ -38,7 +39,7 @@ def mark(what: str = _ACT) -> None:
 def mark_change() -> None:
     """Mark the main act of a page without questions if the reader changed what it shows."""
     page = PAGES.get(state.page())
-    if page and not page.questions and page.name not in _MARKING and view_link.is_changed():
+    if page and not page.questions and page.name not in _MARKING and view.is_changed():
         mark()
 
 
@@ -107,10 +108,10 @@ def read(text: object) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for part in text.split("/") if isinstance(text, str) and len(text) <= 4000 else ():
         name, *words = part.split(":")
-        page = PAGES.get(old_addresses.current(name, {})[0])
+        page = PAGES.get(page_table.current_address(name, {})[0])
         if page is not None and page.chapter:
             if page.name != name:  # of several pages, the act of one is not that of all
-                mark = old_addresses.OLD[name].mark
+                mark = page_table.OLD_ADDRESSES[name].mark
                 words = [mark] if mark and words else [word for word in words if word != _ACT]
             before = found.setdefault(page.name, set())
             some = dict.fromkeys(word for word in words if _MARK.fullmatch(word))

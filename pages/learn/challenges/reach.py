@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses
 from pages.app.lessons import open_lesson, pupils
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
@@ -25,7 +24,7 @@ _NAME = "lesson-name"
 
 def challenge(lesson: Lesson) -> Challenge:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
-    place, _query = old_addresses.current(next(iter(lesson.pages), "challenges"), {})
+    place, _query = page_table.current_address(next(iter(lesson.pages), "challenges"), {})
     icon = page_table.PAGES[place].icon.split("/")[1].rstrip(":")
     return Challenge(
         {open_lesson.LESSON_QUERY: lesson.id},

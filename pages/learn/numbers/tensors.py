@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.app import show, typed
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.article import Made, keep
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
@@ -140,7 +140,7 @@ def _source(chosen: TensorOperation) -> InputSpec:
     facts, choices = show.fact_line("tensors")
     problems = st.container()
     shape = operations.shape_of(_typed(chosen, "shape"))
-    with choices, view_link.warnings_in(problems):
+    with choices, view.warnings_in(problems):
         prepared, content, dtype = (
             _typed(chosen, name) for name in ("prepared", "content", "dtype")
         )

@@ -13,7 +13,7 @@ import streamlit as st
 
 from pages.app import show, state, typed
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.article import Made, keep
 from pages.app.navigation import page_table
 from pages.app.runs import shown_run
@@ -140,7 +140,7 @@ def tokens(made: Made) -> None:
     way = view.ask(TokenCut, SCOPE).cut
     facts, choices = show.fact_line("words-tokens")
     problems = st.container()
-    with choices, view_link.warnings_in(problems):
+    with choices, view.warnings_in(problems):
         corpus = view.ask(Corpus, SCOPE).corpus
         is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     known = _("Vocabulary from **{corpus}**", corpus=_(CORPORA[corpus]))

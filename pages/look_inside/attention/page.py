@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.model import answer
 from pages.app.navigation import head
 from pages.app.runs import run_words
@@ -85,8 +85,8 @@ def page() -> None:
 def _view(run: Run, probe: Probe, number: int | None, step: int) -> None:
     if number is not None and head.has_moved(step, run.snapshot_steps()):
         st.rerun()
-    if view_link.query().get("view") == ARITHMETIC:  # as older links say it
-        view_link.put({"view": None, "deeper": ARITHMETIC})
+    if view.query().get("view") == ARITHMETIC:  # as older links say it
+        view.put_query({"view": None, "deeper": ARITHMETIC})
     with view.drawing():
         try:
             _draw(run, probe, number, step)
@@ -97,7 +97,7 @@ def _view(run: Run, probe: Probe, number: int | None, step: int) -> None:
 def _draw(run: Run, probe: Probe, number: int | None, step: int) -> None:
     wrong = st.container()
     answered, choices = show.fact_line("attention")
-    with view_link.warnings_in(wrong), choices:
+    with view.warnings_in(wrong), choices:
         given = own.ask(run, probe) if number is None else None
         chosen = maps.ask(run)
         top = _looks(run, probe, number, chosen)

@@ -6,7 +6,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.app import state
-from pages.app.address import url_config
 from pages.app.runs import run_time
 from pages.app.settings import controls, drafts
 from pages.app.settings.controls import KEY
@@ -154,7 +153,7 @@ def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train):
     ],
 )
 def test_a_link_with_an_unknown_family_or_task_falls_back(query, sentence, family, task):
-    values, sentences = url_config.read(query)
+    values, sentences = drafts.draft_of_link(query)
     assert (drafts.family_of(values), drafts.task_of(values)) == (family, task)
     assert sentence in " ".join(sentences)
     assert bool(sentences) == bool(sentence)
@@ -162,7 +161,9 @@ def test_a_link_with_an_unknown_family_or_task_falls_back(query, sentence, famil
 
 def test_no_number_of_a_link_gets_out_of_its_range():
     for text in ["nan", "inf", "-1", "1e9", "", "x" * 500]:
-        values, sentences = url_config.read({"training.learning_rate": text, "model.d_model": text})
+        values, sentences = drafts.draft_of_link(
+            {"training.learning_rate": text, "model.d_model": text}
+        )
         assert len(sentences) == 2
         assert drafts.check(Draft(values)).experiment is not None
 

@@ -7,7 +7,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.app import show
-from pages.app.address import url_config
 from pages.app.files import film
 from pages.app.navigation import frame, page_table
 from pages.app.navigation.terms import TERMS
@@ -84,7 +83,7 @@ def test_a_runs_page_links_the_configuration_of_that_run(store, open_page):
     app = open_page("train/page.py", run=run.id)
     (link,) = [link for link in links(app) if "made=" in link]
     query = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
-    values, sentences = url_config.read(query)
+    values, sentences = drafts.draft_of_link(query)
     assert not sentences
     assert drafts.differences(values, experiment.model_dump()) == []
 
