@@ -23,7 +23,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from pages.app.accounts import visitors
-from pages.app.accounts.cookies import Cookies
+from pages.app.accounts.visitors import Cookies
 from pages.app.navigation import ticks
 from pages.app.runs import runs_access
 from pages.components.addresses import hosts

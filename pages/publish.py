@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pages.app.files import film, gallery
+from pages.app.files import film
 from tfm_core.cli.commands import FAILED
 from tfm_core.cli.entry import exit_code
 from tfm_core.cli.words import _
@@ -58,12 +58,12 @@ def parser() -> argparse.ArgumentParser:
 
 def _publish_recorded(folder: Path) -> int:
     try:
-        problems = gallery.write_site(folder, gallery.recorded_runs())
+        problems = film.write_site(folder, film.recorded_runs())
     except OSError as error:
         raise StudentError(
             "{path} cannot be written: {why}.", path=str(folder), why=error.strerror
         ) from None
-    print(folder / gallery.PAGE)
+    print(folder / film.PAGE)
     print(*map(_, problems), sep="\n", end="\n" * bool(problems), file=sys.stderr)
     return FAILED if problems else 0
 

@@ -20,7 +20,6 @@ from pages.app.address.parameters import RunIds
 from pages.app.model import answer
 from pages.app.model.answer import example_name
 from pages.app.runs import comparison, run_words, runs_access
-from pages.app.settings import glosses
 from pages.app.typed import escape
 from pages.compare import seeds
 from pages.compare.seeds import SeedGroup, StyledRun
@@ -553,7 +552,9 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
 
 def _heads(entry: StyledRun, example: Example, kind: str) -> None:
     experiment = entry.run.experiment
-    view = map_view(experiment, example, kind=kind, say=_, glosses=glosses.shown(experiment))
+    view = map_view(
+        experiment, example, kind=kind, say=_, glosses=answer.glosses_of_run(experiment)
+    )
     chosen_heads = st.session_state.setdefault("compare-heads", {})
     layer, head = chosen_heads.get(entry.run.id, (0, 0))
     chosen = (min(layer, view.weights.shape[0] - 1), min(head, view.weights.shape[1] - 1))

@@ -14,7 +14,6 @@ from pages.app import article, show, typed
 from pages.app.address import view
 from pages.app.address.parameters import Text
 from pages.app.article import Figures, Made
-from pages.app.model import question
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
@@ -356,7 +355,7 @@ def one_hot(given: Given) -> None:
         scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
-    if question.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
+    if article.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
         divided = _("Divided by √{d}", d=x.shape[1])
         line = plots.beside(
             [
@@ -389,11 +388,11 @@ def projections(given: Given) -> None:
         draw()
     with right:
         asked = text.about_symmetry(head, words)
-        question.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
+        article.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
     pick = _pick(given, given.vectors.shape[1])
     lines = plots.projection_lines(given.vectors, matrices, head, given.words, pick)
     _sheet([*lines, *_attention(head, given, pick)], given, pick)
-    question.check(
+    article.check(
         {
             "three-maps": text.about_three_maps(head, words),
             "transposed-keys": text.about_transposed_keys(head, words),
@@ -408,7 +407,7 @@ def heads(given: Given) -> None:
     n_heads = _n_heads(d_model)
     matrices = _matrices(given, with_out=True)
     attended = _heads(given, matrices, n_heads)
-    question.ask(text.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}")
+    article.ask(text.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}")
     names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
     chosen = int(view.one(view.choice(N_("Written out"), names), "head", SCOPE))
     head = attended.heads[chosen - 1]
@@ -426,7 +425,7 @@ def heads(given: Given) -> None:
     joined = plots.joined_line(attended, matrices.out, given.words, pick)
     _sheet([maps, *lines, joined], given, pick)
     asked = text.about_minus_one(attended, tuple(map(escape, given.typed)))
-    question.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
+    article.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
 
 
 def forms(given: Given) -> None:
@@ -435,7 +434,7 @@ def forms(given: Given) -> None:
     n_heads = _n_heads(size)
     matrices = _matrices(given, with_out=True)
     made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
-    question.ask(text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
+    article.ask(text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
     _differences(made)
     line = plots.beside(
         [

@@ -12,7 +12,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view
-from pages.app.lessons import pupils
+from pages.app.lessons import open_lesson
 from pages.app.typed import escape
 from pages.components import addresses
 from pages.components.buttons import qr_code
@@ -56,7 +56,7 @@ def classroom() -> None:
         is_named = asked.view == "runs" and st.toggle(_("Names"), value=True, key="class-names")
         reset.control()
     lesson = lessons[asked.lesson]
-    pupils.classes().look(lesson.id)
+    open_lesson.classes().look(lesson.id)
     if asked.view == "start":
         ways_in(lesson)
     elif asked.view == "runs":
@@ -86,12 +86,12 @@ def ways_in(lesson: Lesson) -> None:
 
 def page() -> None:
     show.header("class")
-    if pupils.is_teacher():
+    if open_lesson.is_teacher():
         classroom()
         return
     results.server_key()  # made when it is first needed
     st.info(paragraph("class/needs-key"), icon=":material/key:")
-    pupils.key_field()
+    open_lesson.key_field()
 
 
 @st.fragment(run_every=TICK)

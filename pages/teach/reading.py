@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.app import show
-from pages.app.lessons.pupils import classes
+from pages.app.lessons.open_lesson import classes
 from pages.app.runs import run_words, runs_access
 from pages.i18n import N_, _, language
 from tfm_core.lessons import attempts

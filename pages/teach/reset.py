@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.lessons import pupils
+from pages.app.lessons import open_lesson
 from pages.app.runs import runs_access
 from pages.i18n import _, ngettext, paragraph
 from pages.teach import reading
@@ -47,7 +47,7 @@ def control() -> None:
 
 def reset() -> None:
     """Remove all attempts, and move their runs to the trash."""
-    if not pupils.is_teacher():
+    if not open_lesson.is_teacher():
         return
     found, store = left(), runs_access.store()
     for run in _runs(found):

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.address import view
 from pages.app.lessons import open_lesson
-from pages.app.settings import controls, drafts, own_choice
+from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft, Draft
 from pages.app.typed import escape
 from pages.i18n import _
@@ -61,7 +61,7 @@ def page() -> None:
         threads=state.threads(),
         preset="" if preset is None else _(PRESETS[preset].label),
     )
-    own_choice.area(checked)
+    controls.area(checked)
     if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):
         _all(checked, preset)
     is_preset = not drafts.differences(draft.values, draft.begun)

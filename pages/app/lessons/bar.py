@@ -11,7 +11,7 @@ import streamlit as st
 from pages.app import state
 from pages.app.accounts import visitors
 from pages.app.address import view
-from pages.app.lessons import open_lesson, score_report
+from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.navigation.page_table import FINDING, PageFacts
 from pages.app.runs import run_actions, runs_access, shown_run
@@ -193,7 +193,7 @@ def _bar(at: _At) -> None:
     place = open_lesson.place()
     task_bar(place=place, outlines=outlines, veils=veils, happened=happened, key="task-outlines")
     if at.over is None:
-        score_report.report(at.lesson, open_lesson.attempt(at.lesson))
+        open_lesson.report_score(at.lesson, open_lesson.attempt(at.lesson))
 
 
 def _head(at: _At) -> None:

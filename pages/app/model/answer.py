@@ -1,6 +1,7 @@
 """An example and its answer at each step: in a line, token by token, or class by class.
 
-The text follows the animation of the head grid, so it is made for every step at once.
+The text follows the animation of the head grid, so it is made for every step at once. Glosses below
+translated words have one switch for all pages.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+import streamlit as st
+
 from pages.app import show
-from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
-from tfm_core.data.text.glosses import language_of
+from tfm_core.data.text.glosses import glosses_of, language_of
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.items import is_language
 from tfm_core.sentences import whole_percent
@@ -144,7 +146,7 @@ def _tag(name: str, language: str | None) -> str:
 
 def written(experiment: Experiment, tokens: Sequence[str], text: str) -> Tree:
     """Return a target as text, or while glosses are shown token by token with them above."""
-    known = glosses.shown(experiment)
+    known = glosses_of_run(experiment)
     if not known or not tokens:
         return ["span", "", text]
     above = _tag("rt", language_of(experiment))
@@ -214,3 +216,40 @@ def classes(experiment: Experiment, example: Example) -> Tree:
         tower: Tree = ["span", "tower", share]
         columns.append(["div", kind, tower, names[index], ["small", "", whole_percent(share)]])
     return ["div", "classes", *columns]
+
+
+_GLOSSES = "glosses"
+
+
+def glosses_are_on(experiment: Experiment) -> bool:
+    """Return whether to show them: by default where the browser speaks another language."""
+    known = glosses_of(experiment)
+    if known is None:
+        return False
+    chosen = st.session_state.get(_GLOSSES)
+    if isinstance(chosen, bool):
+        return chosen
+    return not (st.context.locale or "").lower().startswith(known.language)
+
+
+def switch_glosses(chosen: bool) -> None:
+    """Keep the choice for this session."""
+    st.session_state[_GLOSSES] = chosen
+
+
+def glosses_of_run(experiment: Experiment) -> Mapping[str, str]:
+    """Return the gloss of each target token; none while they are off or nothing is translated."""
+    known = glosses_of(experiment)
+    return {} if known is None or not glosses_are_on(experiment) else known.words
+
+
+def gloss_switch(experiment: Experiment, *, key: str) -> None:
+    """Draw the switch where an experiment has glosses."""
+    if glosses_of(experiment) is None:
+        return
+    st.session_state[key] = glosses_are_on(experiment)
+    st.toggle(
+        _("Glosses"),
+        key=key,
+        on_change=lambda: switch_glosses(bool(st.session_state[key])),
+    )

@@ -1,7 +1,7 @@
-"""Ticks: what a visitor has done on the path. Only the browser keeps them, in a cookie.
+"""Ticks of the pages that a visitor has worked through, and the map of the path with them.
 
-A page is done once its questions are answered, or, without any, once the reader did something with
-it: changed what it shows, or what the page itself marks.
+Only the browser keeps ticks, in a cookie. A page is done once its questions are answered or, if it
+has none, once the reader changed what it shows.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import streamlit as st
 from pages.app import state
 from pages.app.address import view
 from pages.app.navigation import page_table
-from pages.app.navigation.page_table import PAGES, WAY, PageFacts
+from pages.app.navigation.page_table import CHAPTERS, PAGES, WAY, PageFacts
 from pages.components import addresses
 from pages.components.effects import keep_cookie
+from pages.i18n import _
 
 COOKIE = "tfm_ticks"
 _MARKS = "ticks"
@@ -130,3 +131,23 @@ def _of(page: PageFacts) -> set[str]:
 
 def _needed(page: PageFacts) -> int:
     return max(1, page.questions)
+
+
+def draw_map() -> None:
+    st.header(_("What you can learn"), anchor=False)
+    if n := done():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(_("{n} of {all} done", n=n, all=len(WAY)), width="content")
+            st.button(_("Reset"), key="reset-ticks", type="tertiary", on_click=reset)
+    with st.container(key="page-map"):
+        for number, (column, (chapter, title)) in enumerate(
+            zip(st.columns(len(CHAPTERS)), CHAPTERS.items(), strict=True), start=1
+        ):
+            with column, st.container(gap="xsmall"):
+                st.subheader(f"{number} · {_(title)}", anchor=False)
+                for page in WAY:
+                    if page.chapter == chapter:
+                        goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes)
+                        tick = "✓ " if is_done(page) else ""
+                        label = f"**{tick}{_(page.title)}** {goal}"  # one element is faster
+                        st.page_link(page.path, label=label)

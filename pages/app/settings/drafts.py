@@ -1,7 +1,7 @@
-"""Drafts: configurations while they are edited, as nested plain values, and their history.
+"""Drafts: configurations while they are edited, as nested plain values, their history and links.
 
 They need not be valid: the configuration's own error is shown at its control, and nothing is
-corrected silently.
+corrected silently. Links are read leniently.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.lessons import open_lesson, pupils
+from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.typed import escape
@@ -96,7 +96,7 @@ def draw(lesson: Lesson) -> None:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
     if open_lesson.is_preview():
         st.caption(_("preview: nothing is kept"))
-    pupils.welcome(lesson, attempt)
+    open_lesson.welcome(lesson, attempt)
     if words.text:
         st.markdown(words.text)
     if "train" in lesson.pages:
@@ -127,7 +127,7 @@ def _result(lesson: Lesson, attempt: Attempt) -> None:
 
 
 def _hand_in(lesson: Lesson, attempt: Attempt) -> None:
-    pupils.name_field(lesson, _("Your name, if you want it in the result"), _NAME, attempt)
+    open_lesson.name_field(lesson, _("Your name, if you want it in the result"), _NAME, attempt)
     try:
         line = results.line(lesson, attempt, store=runs_access.store(), key=results.server_key())
     except ValueError as error:

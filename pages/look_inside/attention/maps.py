@@ -15,9 +15,9 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.address import view
 from pages.app.address.parameters import Choice, Number
+from pages.app.model import answer
 from pages.app.navigation import head
 from pages.app.runs import runs_access
-from pages.app.settings import glosses
 from pages.app.typed import escape
 from pages.components import live_figure
 from pages.components.heads import (
@@ -281,7 +281,7 @@ class Shown:
             kind=self.chosen.kind,
             by=by or self.rows_by,
             say=_,
-            glosses=glosses.shown(self.experiment),
+            glosses=answer.glosses_of_run(self.experiment),
         )
         return all_heads.part(None if is_whole else self.chosen.tokens)
 

@@ -18,7 +18,6 @@ from pages.app.model import answer
 from pages.app.navigation import head
 from pages.app.runs import run_words
 from pages.app.runs.shown_run import Needs
-from pages.app.settings import glosses
 from pages.components import live_figure
 from pages.components.buttons import svg_as_png
 from pages.components.effects import Tree, moving, reveal
@@ -265,7 +264,7 @@ def _looks(run: Run, probe: Probe, number: int | None, chosen: maps.Chosen) -> f
         help=_("“0 to 1” compares heads and steps; the other shows small weights."),
     )
     run_words.attended_caption(run, probe)
-    glosses.switch(run.experiment, key="attention-glosses")
+    answer.gloss_switch(run.experiment, key="attention-glosses")
     return 1.0 if picked else None
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.app.lessons.pupils import Classes
+from pages.app.lessons.open_lesson import Classes
 from pages.app.runs import runs_access
 from pages.components import addresses
 from pages.teach import classroom, reading, reset
@@ -31,7 +31,7 @@ ANN, BEN = "a" * 43, "b" * 43
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch, store):
-    monkeypatch.setattr("pages.app.lessons.pupils.server_key", KEY.encode)
+    monkeypatch.setattr("pages.app.lessons.open_lesson.server_key", KEY.encode)
     reading.forget(LESSON)
     yield
     reading.forget(LESSON)
