@@ -128,7 +128,7 @@ def _group(groups: list[str]) -> str | None:
     )
 
 
-def read_ahead(run: Run) -> None:
+def preload(run: Run) -> None:
     """Read what the list shows of a run, so that its first visitor need not wait."""
     ListedRun.of(run)
     quota.folder_size(run.folder)

@@ -1,28 +1,36 @@
-"""Class: how pupils come in, everybody's runs of a lesson, and their answers."""
+"""Class: how pupils join, everybody's runs of a lesson, their answers, and the reset."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as html
 
 import streamlit as st
 
 from pages.app import show, state
+from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.lessons import open_lesson
+from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.components import addresses
 from pages.components.buttons import qr_code
 from pages.i18n import N_, _, language, ngettext, paragraph
-from pages.teach import reading, reset
+from pages.teach import reading
 from pages.teach.reading import TICK, Pupil
-from tfm_core.lessons import catalogue, results
+from tfm_core.lessons import attempts, catalogue, results
+from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.lessons.task import Task
 from tfm_core.lessons.words import TaskWords
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+from tfm_core.sentences import StudentError
 
 SCOPE = "class"
 MAX_NAMED = 8
@@ -54,7 +62,7 @@ def classroom() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="class-bar"):
         asked = view.ask(Classroom, SCOPE, lesson=_lesson(titles))
         is_named = asked.view == "runs" and st.toggle(_("Names"), value=True, key="class-names")
-        reset.control()
+        reset_control()
     lesson = lessons[asked.lesson]
     open_lesson.classes().look(lesson.id)
     if asked.view == "start":
@@ -197,6 +205,75 @@ def _row(label: str, n: int, *, most: int, is_right: bool) -> str:
         f'<div class="class-bar{" right" if is_right else ""}"><span>{html(label)}{mark}</span>'
         f'<i style="--share: {n / most:.3f}"></i><b>{n}</b></div>'
     )
+
+
+_PATIENCE = 10.0  # seconds for runs to stop
+
+
+def attempts_left() -> list[Attempt]:
+    """Return what the class has left on the server, in all lessons."""
+    return [one for name in catalogue.catalogue().lessons for one in attempts.attempts(name)]
+
+
+def reset_control() -> None:
+    """Draw the control; who presses it reads first what it does."""
+    found = attempts_left()
+    n_pupils, n_runs = len({one.browser for one in found}), len(_runs_of(found))
+    label = _("Reset for the next class")
+    with st.popover(label, icon=":material/restart_alt:", disabled=not n_pupils):
+        st.markdown(paragraph("class/reset"))
+        pupils = ngettext("{n} pupil", "{n} pupils", n_pupils, n=n_pupils)
+        runs = ngettext("{n} run", "{n} runs", n_runs, n=n_runs)
+        st.button(
+            _("Remove {pupils} and {runs}", pupils=pupils, runs=runs),
+            type="primary",
+            key="class-reset",
+            on_click=reset,
+        )
+
+
+def reset() -> None:
+    """Remove all attempts, and move their runs to the trash."""
+    if not open_lesson.is_teacher():
+        return
+    found, store = attempts_left(), runs_access.store()
+    for run in _runs_of(found):
+        if run.status.is_active:
+            with contextlib.suppress(StudentError, OSError):
+                run.request("stop")
+    ends = time.monotonic() + _PATIENCE
+    while time.monotonic() < ends and any(run.status.is_alive for run in _runs_of(found)):
+        time.sleep(0.1)
+    n_left = 0
+    for run in _runs_of(found):
+        try:
+            store.delete(run.id, by=visitors.visitor().owner)
+        except (StudentError, OSError):
+            n_left += 1
+    if n_left:
+        words = ngettext(
+            "{n} run is still stopping. Reset again in a moment.",
+            "{n} runs are still stopping. Reset again in a moment.",
+            n_left,
+            n=n_left,
+        )
+        state.notify(words)
+        return
+    for lesson in {one.lesson for one in found}:
+        attempts.reset(lesson)
+        reading.forget(lesson)
+    state.notify(_("Ready for the next class. You can restore the runs on Runs."))
+
+
+def _runs_of(found: Iterable[Attempt]) -> list[Run]:
+    """Return the runs of a class that are still there."""
+    runs = []
+    for run_id in dict.fromkeys(run for one in found for run in one.runs):
+        with contextlib.suppress(RunNotFound):
+            run = runs_access.store().get(run_id)
+            if not run.meta.recorded:
+                runs.append(run)
+    return runs
 
 
 if __name__ == "__main__":

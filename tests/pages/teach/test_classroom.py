@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from pages.app.lessons.open_lesson import Classes
 from pages.app.runs import runs_access
 from pages.components import addresses
-from pages.teach import classroom, reading, reset
+from pages.teach import classroom, reading
 from pages.teach.reading import pupils
 from tests.lessons.made import add_run, record
 from tests.pages.made_runs import made_run
@@ -192,7 +192,7 @@ def test_a_reset_says_what_goes_and_leaves_all_other_runs(store, monkeypatch):
     (button,) = [one for one in app.button if one.key == "class-reset"]
     assert button.label == "Remove 2 pupils and 3 runs"
 
-    reset.reset()  # whoever has no key removes nothing
+    classroom.reset()  # whoever has no key removes nothing
     assert len(attempts.attempts(LESSON)) == 2
 
     button.click().run()
