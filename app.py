@@ -34,7 +34,7 @@ from pages.server.first_page import UNUSED, FirstPage, SecurityHeaders, page_htm
 from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
 from pages.server.recorded_only import RecordedOnly
 from pages.server.static_files import Bundles
-from pages.server.warm import prepare
+from pages.server.preload import prepare
 from tfm_core import settings
 from tfm_core.sentences import StudentError
 
