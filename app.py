@@ -32,9 +32,9 @@ from pages.i18n import _
 from pages.server import static_files, streamlit_internals
 from pages.server.first_page import UNUSED, FirstPage, SecurityHeaders, page_html
 from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
+from pages.server.preload import prepare
 from pages.server.recorded_only import RecordedOnly
 from pages.server.static_files import Bundles
-from pages.server.preload import prepare
 from tfm_core import settings
 from tfm_core.sentences import StudentError
 

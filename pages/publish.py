@@ -63,7 +63,7 @@ def _publish_recorded(folder: Path) -> int:
         raise StudentError(
             "{path} cannot be written: {why}.", path=str(folder), why=error.strerror
         ) from None
-    print(folder / film.PAGE)
+    print(folder / film.INDEX_PAGE)
     print(*map(_, problems), sep="\n", end="\n" * bool(problems), file=sys.stderr)
     return FAILED if problems else 0
 

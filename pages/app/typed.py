@@ -40,7 +40,7 @@ def escape(text: str) -> str:
     return _AT_THE_START.sub(r"\1\\\2", marked)
 
 
-def within(text: str | None, most: int) -> str:
+def check_length(text: str | None, most: int) -> str:
     """Return a text if it is within a limit. Raises ValueError with a message."""
     text = text or ""
     if len(text) > MAX_CHARACTERS and _too_long():
@@ -55,7 +55,7 @@ def within(text: str | None, most: int) -> str:
     return text
 
 
-def let_go() -> list[str]:
+def drop_long_texts() -> list[str]:
     """Forget texts that are longer than any limit; return a message for each.
 
     Called before the widgets are drawn: their fields are then empty.

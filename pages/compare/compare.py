@@ -126,7 +126,7 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
 
 def _chosen() -> list[Run]:
     """Draw the choice and return its readable runs in order."""
-    there = {run.id: run for run in visitors.at_hand()}
+    there = {run.id: run for run in visitors.available_runs()}
     is_cold = RUNS.key not in st.session_state
     problem = view.read_query(RUNS)
     ids: list[str] = st.session_state[RUNS.key]

@@ -126,7 +126,7 @@ def _finding(chosen: KnownFinding) -> None:
     with show.header(SCOPE, of=chosen.name):
         _button(_("All findings"), "", ":material/grid_view:")
     if isinstance(chosen, Phenomenon):
-        trained = comparison.at_hand(chosen)
+        trained = comparison.study_runs(chosen)
         watched = trained if trained.runs else runs_of(chosen, runs_access.store().lessons())
         comparison.follow(trained.runs, partial(_draw, chosen, trained, watched))
     else:
@@ -155,12 +155,12 @@ def _draw(chosen: Phenomenon, trained: StudyRuns, watched: StudyRuns, _is_live: 
     st.markdown(_("**For example:** {text}", text=" ".join(pieces)))
     _behind(chosen)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        comparison.buttons(chosen, trained, stays=True)
+        comparison.study_buttons(chosen, trained, stays=True)
         first = recipe.shown_run(chosen, watched)
         if first is not None:
             show.link("attention", _("Look inside"), {"run": first.id})
     with st.container(horizontal=True, gap="medium"):
-        comparison.lines(chosen, watched, stopped=trained.stopped)
+        comparison.arm_lines(chosen, watched, stopped=trained.stopped)
 
 
 def _behind(chosen: KnownFinding) -> None:

@@ -49,7 +49,7 @@ def doors() -> None:
 
 
 def _train_button() -> None:
-    name, time = _(PRESETS[FIRST].label), run_time.takes_now(PRESETS[FIRST].experiment)
+    name, time = _(PRESETS[FIRST].label), run_time.estimate_text_now(PRESETS[FIRST].experiment)
     shown_run.preset_button(
         FIRST,
         key="begin",

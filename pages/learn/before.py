@@ -182,17 +182,17 @@ def contest(_made: Made) -> None:
     with choices:
         asked = view.ask(Racers, SCOPE)
     chosen = races.of_attention(asked.task, steps=asked.steps)
-    trained = comparison.at_hand(chosen)
+    trained = comparison.study_runs(chosen)
     length = _("{n} steps", n=f"{asked.steps:,}")
     facts.caption(show.joined(f"**{_(chosen.title)}**", length))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if trained.runs:
             shown_run.recorded_comparison_note(trained.runs)
-        comparison.buttons(chosen, trained, own=True, key="before")
+        comparison.study_buttons(chosen, trained, own=True, key="before")
     if trained.runs:
         comparison.follow(trained.runs, partial(_draw, chosen, trained))
     else:
-        comparison.lines(chosen, trained)  # says that nothing is trained yet
+        comparison.arm_lines(chosen, trained)  # says that nothing is trained yet
 
 
 def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:

@@ -119,7 +119,7 @@ def _given(stage: str) -> Given:
             hidden = {"numbers_heads" if is_one else "numbers_one"}
             hidden |= {"scale"} if stage == "forms" else set()
             asked = view.ask(TypedWords, SCOPE, hidden=hidden)
-        words = text.words_of(typed.within(asked.words, MAX_LETTERS))
+        words = text.words_of(typed.check_length(asked.words, MAX_LETTERS))
         with right:
             vectors = _vectors(words, int(asked.numbers_one if is_one else asked.numbers_heads))
     n_padding = 1 if asked.mask == "padding" else 0

@@ -182,7 +182,7 @@ def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
     """
     kind = asked.mask
     run = None if reader is None else reader.run
-    read, note, is_of_run = _tokens(run, typed.within(asked.text, MAX_TEXT), kind)
+    read, note, is_of_run = _tokens(run, typed.check_length(asked.text, MAX_TEXT), kind)
     tokens, segments = lab.segments_of(read)
     if kind != "packed" and segments[-1]:
         note = _("| separates sequences only under the packed mask.")
@@ -223,7 +223,7 @@ def _target(reader: Moment | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     if reader is not None:
         answer = " ".join(scores.answer(reader.run, tokens)) or EXAMPLE_TARGET
         of = f"{reader.run.id}-{' '.join(tokens)}"
-    text = typed.within(
+    text = typed.check_length(
         view.one(view.text(_WRITTEN, answer, MAX_TEXT, of=of), "target", SCOPE), MAX_TEXT
     )
     return lab.read_tokens(text)[: lab.MAX_TOKENS - 1]

@@ -36,14 +36,14 @@ def race(run: Run | None, _step: int) -> None:
     with left:
         own = _own(run)
     chosen = own or races.COPY
-    trained = comparison.at_hand(chosen, with_lessons=True)
+    trained = comparison.study_runs(chosen, with_lessons=True)
     if own is not None:
         with right, st.container(horizontal=True):
-            comparison.buttons(own, trained, own=True, key="positions")
+            comparison.study_buttons(own, trained, own=True, key="positions")
         if len(trained.shown) < 2:
-            chosen, trained = races.COPY, comparison.at_hand(races.COPY, with_lessons=True)
+            chosen, trained = races.COPY, comparison.study_runs(races.COPY, with_lessons=True)
     if not trained.runs:
-        comparison.lines(chosen, trained)  # says that nothing is trained yet
+        comparison.arm_lines(chosen, trained)  # says that nothing is trained yet
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_(chosen.title)}**", width="content")
@@ -92,7 +92,7 @@ def _race(chosen: Study, trained: StudyRuns, _is_live: bool) -> None:
     with right:
         _beyond(trained.shown)
     with st.container(horizontal=True, gap="medium"):
-        comparison.lines(chosen, trained)
+        comparison.arm_lines(chosen, trained)
 
 
 def _curves(chosen: Study, trained: StudyRuns) -> None:
@@ -174,7 +174,7 @@ def shuffled(moment: Moment | None) -> None:
     with right:
         seed = _shuffle_again("shuffle")
     try:
-        text = typed.within(text, MAX_TEXT)
+        text = typed.check_length(text, MAX_TEXT)
         tokens = lab.read_tokens(text)
     except ValueError as error:
         show.problem(error)

@@ -134,7 +134,7 @@ def preload(run: Run) -> None:
     quota.folder_size(run.folder)
 
 
-def turn(shown: Sequence[Run], first: int, n: int) -> None:
+def page_buttons(shown: Sequence[Run], first: int, n: int) -> None:
     """Draw the choice of a page of runs. first: the index of the first one shown; n: of all."""
     if n <= len(shown):
         return
@@ -187,7 +187,7 @@ def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
     return endings
 
 
-def tick(run: Run) -> None:
+def tick_box(run: Run) -> None:
     """Draw the box that picks a run."""
     key = f"pick-{run.id}"
     st.session_state[key] = run.id in _picked()

@@ -96,7 +96,7 @@ class RecordedOnly:
         run_id, slash, name = path.rpartition("/")
         if not slash and name in self._runs:
             return await self._with_slash(request)
-        if (slash and run_id not in self._runs) or name not in {"", film.PAGE}:
+        if (slash and run_id not in self._runs) or name not in {"", film.INDEX_PAGE}:
             return self._not_found(request, path)
         if slash:
             try:
@@ -106,7 +106,7 @@ class RecordedOnly:
                 logger.exception("The recorded run %s could not be written.", run_id)
                 message = _("This run cannot be shown; see the server's log.")
                 return PlainTextResponse(message, 503, self._headers)
-        file = self._folder / run_id / film.PAGE
+        file = self._folder / run_id / film.INDEX_PAGE
         files = StaticFiles(directory=self._folder)  # answers 304 to who has the page
         response = files.file_response(file, file.stat(), request.scope)
         response.headers.update({**self._headers, "cache-control": "no-cache"})

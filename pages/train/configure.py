@@ -44,7 +44,7 @@ def page() -> None:
     advice = tuple(one for one in checked.advice if not open_lesson.asks_for(one.field))
     checked = replace(checked, advice=advice)
     preset = drafts.preset_of(draft)
-    if not checked.concerned <= set(play.PLAYED):
+    if not checked.flagged <= set(play.PLAYED):
         st.session_state[_ALL] = True
     with st.container(key="play"):
         left, right = st.columns([1, 3.4], gap="medium")
@@ -61,10 +61,10 @@ def page() -> None:
         threads=state.threads(),
         preset="" if preset is None else _(PRESETS[preset].label),
     )
-    controls.area(checked)
+    controls.data_set_choice(checked)
     if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):
         _all(checked, preset)
-    is_preset = not drafts.differences(draft.values, draft.begun)
+    is_preset = not drafts.differences(draft.values, draft.baseline)
     start.bar(checked, preset if is_preset else None)
     drafts.write_link(state.configuration_query(draft))
     with right:

@@ -102,12 +102,12 @@ class LinkedDrawing:
 
 def draw(run: Run) -> None:
     """Read a drawn digit with all saved weights."""
-    your_input.board(run, partial(_board, run))
+    your_input.drawing_board(run, partial(_board, run))
 
 
 def _board(run: Run, is_ready: bool) -> None:
     key = f"draw-{run.id}"
-    pictures = your_input.samples(run)
+    pictures = your_input.example_pictures(run)
     shown = _on_board(run, key)
     reading, note = your_input.reading_or_note(
         shown.picture(pictures), partial(look_at, run), is_ready=is_ready
@@ -183,7 +183,7 @@ def look_at(run: Run, picture: Picture) -> LabReading:
     best = int(shares[-1].argmax())
     since = meanings[best][0]
     assert since is not None
-    answer = your_input.answer((steps, shares), classes, words)
+    answer = your_input.describe_answer((steps, shares), classes, words)
     return LabReading(
         steps=steps,
         shares=shares,

@@ -103,7 +103,7 @@ def read(run: Run) -> None:
         holds_for=run.id,
     )
     text = view.one(offered, "text", "read")
-    reading = surprisals(run, typed.within(text, MAX_READ))
+    reading = surprisals(run, typed.check_length(text, MAX_READ))
     your_input.mark_unknown(text_task(run.experiment.task), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
     tokens, nats = reading["token"].tolist(), reading["nats"].to_numpy()
@@ -198,7 +198,7 @@ def lens(run: Run) -> None:
         help=lambda: _("Shows the first {n} tokens.", n=MAX_SHOWN - 1),
         holds_for=run.id,
     )
-    _look_through(run, typed.within(view.one(offered, "text", "lens"), MAX_LOOKED))
+    _look_through(run, typed.check_length(view.one(offered, "text", "lens"), MAX_LOOKED))
     show.code(lens_logits)
 
 
@@ -222,7 +222,7 @@ def add(run: Run) -> None:
         help=lambda: _("Up to {n} digits each, such as 12+34.", n=n),
         holds_for=run.id,
     )
-    text = typed.within(view.one(offered, "text", "add"), MAX_SUM)
+    text = typed.check_length(view.one(offered, "text", "add"), MAX_SUM)
     source, written, truth, chances = sum_of(run, text)
     sure = show.percent(float(chances.to_numpy().max(1).prod()))
     st.markdown(
@@ -260,7 +260,7 @@ def _sentence(
                 st.button(example, key=f"{key}-example-{index}", on_click=take, args=(example,))
         with st.popover(_("Add a word"), icon=":material/dictionary:"):
             your_input.chips(task, {_("Words of the task"): sorted(words)}, key=key)
-    return typed.within(text, most)
+    return typed.check_length(text, most)
 
 
 def sentiment(run: Run) -> None:
@@ -425,7 +425,7 @@ def _spans() -> None:
     pair = task.sample(random.Random(_SEED))
     source, target = escape(task.join_src(pair.src)), escape(task.join_tgt(pair.tgt))
     st.markdown(f"{source}  \n:gray[:material/subdirectory_arrow_right:] **{target}**")
-    time = run_time.takes(preset.experiment)
+    time = run_time.estimate_text(preset.experiment)
     if st.button(
         _("Train it and watch, {time}", time=time),
         icon=":material/play_arrow:",

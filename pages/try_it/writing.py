@@ -282,7 +282,7 @@ def _text(run: Run, step: int, choices: DeltaGenerator) -> tuple[Source, str]:
 def _read(run: Run, step: int, task: TextTask, text: str) -> Source:
     """Return the source of a text; if it is invalid, say why and keep the last one."""
     try:
-        source = source_of(run, typed.within(text, MAX_TEXT), step)
+        source = source_of(run, typed.check_length(text, MAX_TEXT), step)
     except ValueError as error:
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if 0 < len(text) <= MAX_TEXT:
@@ -303,7 +303,7 @@ def _first(run: Run, task: TextTask) -> str:
     try:
         return str(run.probe().items[0]["src_text"])
     except (OSError, ValueError, LookupError):
-        return your_input.drawn_text(task, seed=0)
+        return your_input.sample_text(task, seed=0)
 
 
 def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
@@ -558,7 +558,7 @@ def _no_truth(source: Source) -> None:
     st.info(_("The task has no answer for this sentence. Try:"), icon=":material/help:")
     with st.container(horizontal=True, gap="small"):
         for seed in range(3):
-            text = your_input.drawn_text(task, seed)
+            text = your_input.sample_text(task, seed)
             st.button(
                 text, key=f"{SCOPE}-known-{seed}", on_click=partial(view.put, SCOPE, text=text)
             )

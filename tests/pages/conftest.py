@@ -84,7 +84,7 @@ def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> RunStore:
 @pytest.fixture
 def digits_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Boards for digits wait for their models, which another test may have loaded or not."""
-    monkeypatch.setattr(your_input, "are_loaded", lambda _run: True)
+    monkeypatch.setattr(your_input, "models_are_loaded", lambda _run: True)
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def lists(run: Run) -> bool:
     return run.meta.recorded or visitor().began(run) or not settings.read().public
 
 
-def at_hand() -> list[Run]:
+def available_runs() -> list[Run]:
     """Return the runs to choose from: the listed ones, and those that a link opened."""
     runs = listed()
     ids = {run.id for run in runs}
@@ -115,7 +115,7 @@ def at_hand() -> list[Run]:
 
 def with_lessons() -> list[Run]:
     """Return the runs to choose from, then the recorded runs of lessons."""
-    return [*at_hand(), *runs_access.store().lessons()]
+    return [*available_runs(), *runs_access.store().lessons()]
 
 
 def watches(run: Run) -> bool:

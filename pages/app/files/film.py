@@ -48,7 +48,7 @@ MAX_BYTES = 5_000_000
 MAX_VALUES = 1_600_000
 """Weights of all views together to begin with; half of them until the page is small enough."""
 _MIN_VALUES = 20_000
-_A_VIEW = 200_000  # weights of one kind and example, from which on others are left out first
+_LARGE_VIEW = 200_000  # weights of one kind and example, from which on others are left out first
 _MAX_TEXT = 60
 RELOAD_SECONDS = 10
 """After which a public page of a run that trains is written, and loads itself, again."""
@@ -170,7 +170,7 @@ def _views(run: Run, most: int) -> tuple[list[tuple[dict[str, Any], bytes]], int
     begun = stages.read(run)
     size = 0 if begun.weights is None else begun.weights.size
     n_kinds = max(1, len(begun.kinds))
-    n_shown = max(1, min(begun.n_attended, most // (n_kinds * max(1, min(size, _A_VIEW)))))
+    n_shown = max(1, min(begun.n_attended, most // (n_kinds * max(1, min(size, _LARGE_VIEW)))))
     if size == 0:
         n_shown = 1
     first = begun.example if begun.example < n_shown else 0
@@ -211,12 +211,12 @@ def tables(run: Run, *, with_id: bool) -> Iterator[tuple[str, Rows]]:
 
 def _settings(config: Config) -> Iterator[tuple[str, str]]:
     for name, field in type(config).model_fields.items():
-        text = _said(getattr(config, name))
+        text = _value_text(getattr(config, name))
         if text and name not in ("family", "kind"):
             yield _(field.title) or name, text
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, tuple):
@@ -364,10 +364,10 @@ _GALLERY_STYLES = (
     "gallery.css",
 )
 START = "pip install -r requirements.txt -c constraints.txt && streamlit run app.py"
-PAGE = "index.html"
+INDEX_PAGE = "index.html"
 FIRST_RUN = "recorded-korean"
 """The run on stage."""
-NOWHERE = "404.html"
+NOT_FOUND_PAGE = "404.html"
 """The page of an address that leads nowhere, as many web servers call it."""
 
 
@@ -396,14 +396,14 @@ def write_gallery(folder: Path, runs: list[Run]) -> None:
     """Write the gallery, without the damaged runs, and the page of missing addresses."""
     runs = [run for run in runs if run.problem is None]
     folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / PAGE, gallery_page(runs))
-    write_bytes(folder / NOWHERE, missing_page([run.id for run in runs]))
+    write_bytes(folder / INDEX_PAGE, gallery_page(runs))
+    write_bytes(folder / NOT_FOUND_PAGE, missing_page([run.id for run in runs]))
 
 
 def write_run(folder: Path, run: Run) -> None:
     (folder / run.id).mkdir(parents=True, exist_ok=True)
     page = film(run, with_model=False, is_public=True, gallery="../")
-    write_bytes(folder / run.id / PAGE, page)
+    write_bytes(folder / run.id / INDEX_PAGE, page)
 
 
 def gallery_page(runs: Sequence[Run]) -> bytes:
@@ -425,10 +425,10 @@ def gallery_page(runs: Sequence[Run]) -> bytes:
         f'<div id="hero" data-at="{on_stage.id}/"><div class="stage"></div></div></section>',
         f'<section id="all"><h2>{escape(_("All recorded runs"))}</h2><div class="cards">',
         *map(_card, runs),
-        f"</div></section>{_about()}</main>",
+        f"</div></section>{_site_notes()}</main>",
         f'<a id="home" hidden href="./" data-runs="{" ".join(run.id for run in runs)}"></a>',
     ]
-    return _page(title, body, f'<meta name="description" content="{escape(about)}">')
+    return _site_page(title, body, f'<meta name="description" content="{escape(about)}">')
 
 
 def missing_page(names: Sequence[str], root: str = "./") -> bytes:
@@ -442,12 +442,12 @@ def missing_page(names: Sequence[str], root: str = "./") -> bytes:
         '<main><p class="said">',
         escape(_("This link needs the whole app; this site only shows recorded runs.")),
         f'</p><p><a id="home" class="on" href="{escape(root)}" data-runs="{" ".join(names)}">'
-        f"{escape(_('See the recorded runs'))}</a></p>{_about()}</main>",
+        f"{escape(_('See the recorded runs'))}</a></p>{_site_notes()}</main>",
     ]
-    return _page(title, body, '<meta name="robots" content="noindex">')
+    return _site_page(title, body, '<meta name="robots" content="noindex">')
 
 
-def _page(title: str, body: Sequence[str], meta: str) -> bytes:
+def _site_page(title: str, body: Sequence[str], meta: str) -> bytes:
     return html_page(
         title,
         body,
@@ -479,7 +479,7 @@ def _card(run: Run) -> str:
     )
 
 
-def _about() -> str:
+def _site_notes() -> str:
     done = _("Curves, answers and maps were recorded while PyTorch trained the models.")
     not_done = _("To train, run the whole app with Python 3.11 or newer:")
     return (

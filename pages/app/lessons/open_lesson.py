@@ -319,7 +319,7 @@ def note_run(run: Run) -> None:
 def attempt(lesson: Lesson) -> Attempt:
     """Return what this visitor did in a lesson so far."""
     kept: dict[str, Attempt] = st.session_state.get(_WORK, {})
-    mine = kept.get(_kept_name(lesson))
+    mine = kept.get(_work_key(lesson))
     return mine or attempts.attempt(lesson.id, visitors.visitor().owner)
 
 
@@ -329,7 +329,7 @@ def change(lesson: Lesson, new: Callable[[Attempt], Attempt]) -> None:
     The session keeps a preview, and a tour of which the server can keep no more.
     """
     kept: dict[str, Attempt] = st.session_state.setdefault(_WORK, {})
-    name = _kept_name(lesson)
+    name = _work_key(lesson)
     if name not in kept:
         try:
             attempts.change(lesson.id, visitors.visitor().owner, new)
@@ -341,7 +341,7 @@ def change(lesson: Lesson, new: Callable[[Attempt], Attempt]) -> None:
     kept[name] = new(attempt(lesson))
 
 
-def _kept_name(lesson: Lesson) -> str:
+def _work_key(lesson: Lesson) -> str:
     return PREVIEW if is_preview() and lesson is current() else lesson.id
 
 
@@ -414,7 +414,7 @@ LASTS = 4 * 3600.0
 
 _MAX_KEY = 200
 _HAS_SHOWN_KEY = "has_shown_key"
-_FIELD = "class-key"
+_KEY_FIELD = "class-key"
 _NAME_PROBLEM = "pupil-name-problem"
 
 
@@ -459,7 +459,7 @@ def _classes(root: str) -> Classes:
     return Classes()
 
 
-def welcome(lesson: Lesson, attempt: Attempt) -> None:
+def pupil_bar(lesson: Lesson, attempt: Attempt) -> None:
     """Tell a pupil of a class as whom the teacher sees them, and take a name if they give one."""
     who = visitors.visitor()
     if is_teacher() or is_preview() or not classes().is_on(lesson.id):
@@ -502,7 +502,7 @@ def key_field() -> None:
     st.text_input(
         _("Teacher’s key"),
         type="password",
-        key=_FIELD,
+        key=_KEY_FIELD,
         max_chars=_MAX_KEY,
         autocomplete="off",
         on_change=_take_key,
@@ -510,7 +510,7 @@ def key_field() -> None:
 
 
 def _take_key() -> None:
-    shown, st.session_state[_FIELD] = st.session_state[_FIELD].strip(), ""
+    shown, st.session_state[_KEY_FIELD] = st.session_state[_KEY_FIELD].strip(), ""
     if compare_digest(shown.encode(errors="replace"), server_key()):
         st.session_state[_HAS_SHOWN_KEY] = True
     elif shown:

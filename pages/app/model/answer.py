@@ -59,7 +59,7 @@ def line(experiment: Experiment, example: Example) -> Tree:
         is_opened = experiment.training is None
         text = str(example.item["src_text"]) if is_opened else _("No saved prediction.")
         return ["p", "who", text]
-    return ["div", "line", *given(experiment, example), *said(experiment, example)]
+    return ["div", "line", *input_trees(experiment, example), *answer_trees(experiment, example)]
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
@@ -77,13 +77,13 @@ def _details(experiment: Experiment, example: Example) -> Tree:
     return ["div", "", title, _tokens(example, is_known=_has_truth(experiment, example))]
 
 
-def given(experiment: Experiment, example: Example) -> list[Tree]:
+def input_trees(experiment: Experiment, example: Example) -> list[Tree]:
     """Return what a model reads, unless it is a picture, and the truth if there is one."""
     item = example.item
     if example.probabilities is not None:
         label = item.get("label")
         return [] if label is None else [_labelled(_("Truth"), experiment.task.class_names[label])]
-    if _goes_on(experiment, item):
+    if _continues(experiment, item):
         parts = [_labelled(_("Prompt"), item["src_text"])]
         if "tgt_text" in item:
             parts.append(_labelled(_("True continuation"), item["tgt_text"]))
@@ -96,7 +96,7 @@ def given(experiment: Experiment, example: Example) -> list[Tree]:
     return parts
 
 
-def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
+def answer_trees(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
     """Return a model's answer, and whether it is right if that is known. who: which model's."""
     item = example.item
     if example.probabilities is not None:
@@ -109,7 +109,7 @@ def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
         known = [] if item.get("label") is None else [mark]
         return [_labelled(who or _("Model"), words), *known]
     text, model = example.answer_text or "–", example.answer or ()
-    if _goes_on(experiment, item):
+    if _continues(experiment, item):
         return [_labelled(who or _("The model writes"), text)]
     parts = [_labelled(who or _("Model"), written(experiment, model, text))]
     if not _has_truth(experiment, example):
@@ -131,7 +131,7 @@ def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
     return [*parts, _mark(words, is_right=False)]
 
 
-def _goes_on(experiment: Experiment, item: Mapping[str, Any]) -> bool:
+def _continues(experiment: Experiment, item: Mapping[str, Any]) -> bool:
     """Return whether a model writes on, so that no one answer is right."""
     return is_language(item) and not getattr(experiment.task, "labels", "")
 

@@ -25,10 +25,10 @@ from tfm_core.inspect.attention.pictures import AnswersByStep, answers_by_step, 
 from tfm_core.inspect.text.embeddings import CLASSES, class_of
 from tfm_core.runs.run import Run
 
-LOOK_AGAIN = 0.4
+POLL_SECONDS = 0.4
 """Seconds between two looks whether they are loaded."""
 MAX_SAMPLES = 10
-SURE = 0.5
+MIN_CONFIDENCE = 0.5
 """The probability below which the model counts as unsure."""
 T = TypeVar("T")
 
@@ -37,25 +37,25 @@ LOADED = Background("digits", most=8)
 """Whether the models of a run are loaded, by its folder."""
 
 
-def are_loaded(run: Run) -> bool:
+def models_are_loaded(run: Run) -> bool:
     asked = LOADED.asked.get(run.folder)
     return asked is not None and asked.future.done()
 
 
-def load(run: Run) -> Future[None]:
+def load_models(run: Run) -> Future[None]:
     """Load the models of a run as its training left them, once; return the future.
 
     Loading torch takes seconds and slows down what is drawn meanwhile, so it begins once the page
     is there. The page reports what fails when it reads.
     """
-    return LOADED.ask(run.folder, lambda: _load(run)).future
+    return LOADED.ask(run.folder, lambda: _load_models(run)).future
 
 
-def _load(run: Run) -> None:
-    answers_by_step(run, read_picture(run, samples(run)[0])[0])
+def _load_models(run: Run) -> None:
+    answers_by_step(run, read_picture(run, example_pictures(run)[0])[0])
 
 
-def samples(run: Run) -> Picture:
+def example_pictures(run: Run) -> Picture:
     """Return the run's own examples, (N, size, size), none of them trained on.
 
     Of a run of digits there are ten, one of each digit.
@@ -66,7 +66,7 @@ def samples(run: Run) -> Picture:
     return picture
 
 
-def board(run: Run, draw: Callable[[bool], None]) -> None:
+def drawing_board(run: Run, draw: Callable[[bool], None]) -> None:
     """Draw a board in a fragment that polls until the run's models are loaded.
 
     draw: gets whether they are.
@@ -76,11 +76,11 @@ def board(run: Run, draw: Callable[[bool], None]) -> None:
     def part(is_pending: bool) -> None:
         nonlocal is_drawn
         if is_drawn and is_pending:
-            load(run)
+            load_models(run)
         is_drawn = True
         draw(not is_pending)
 
-    state.poll(lambda: not are_loaded(run), part, every=LOOK_AGAIN)
+    state.poll(lambda: not models_are_loaded(run), part, every=POLL_SECONDS)
 
 
 def reading_or_note(
@@ -97,20 +97,22 @@ def reading_or_note(
     return None, _("Draw a digit; the bars follow each stroke.")
 
 
-def answer(found: AnswersByStep, classes: Sequence[str], words: Callable[[int], str]) -> str:
-    """Return what a drawing is read as, and since when. words: of a step."""
-    steps, shares = found
+def describe_answer(
+    answers: AnswersByStep, classes: Sequence[str], step_label: Callable[[int], str]
+) -> str:
+    """Return what a drawing is read as, and since when."""
+    steps, shares = answers
     best = int(shares[-1].argmax())
     digit, share = classes[best], float(shares[-1, best])
-    if share < SURE:
+    if share < MIN_CONFIDENCE:
         return _("Unsure: perhaps a {digit} ({share}).", digit=digit, share=show.percent(share))
-    since = right_since(found, best)
+    since = right_since(answers, best)
     assert since is not None
     if len(steps) == 1:
         return _("Reads a {digit}; no earlier weights were saved.", digit=digit)
     if since == steps[0]:
         return _("Reads a {digit}, but so do random weights.", digit=digit)
-    return _("Reads a {digit} since step {step}.", digit=digit, step=words(since))
+    return _("Reads a {digit} since step {step}.", digit=digit, step=step_label(since))
 
 
 MAX_CHIPS = 120
@@ -125,7 +127,7 @@ def sentence_buttons(task: TextTask, *, key: str) -> None:
         key=f"{key}-surprise",
         disabled=missing is not None,
         help=None if missing is None else _(missing),
-        on_click=lambda: view.put(key, text=drawn_text(task)),
+        on_click=lambda: view.put(key, text=sample_text(task)),
     )
     st.button(
         _("Clear"),
@@ -191,7 +193,7 @@ def suggest(task: TextTask, text: str, *, key: str) -> None:
         st.caption(_changes(suggestion))
 
 
-def drawn_text(task: TextTask, seed: int | None = None) -> str:
+def sample_text(task: TextTask, seed: int | None = None) -> str:
     """Return a text sampled by the task's generator."""
     pair = task.sample(random.Random(seed))
     return task.join_src(pair.src) if pair.src else task.join_tgt(pair.tgt)

@@ -194,7 +194,7 @@ def notices() -> None:
             view.warn(_("The app is not available in the language of this link."))
         if why := open_lesson.problem():
             view.warn(why)
-        for sentence in typed.let_go():
+        for sentence in typed.drop_long_texts():
             st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.pop_notices():
             st.info(escape(sentence), icon=":material/info:")

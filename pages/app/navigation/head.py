@@ -309,7 +309,7 @@ def _run(run: Run, before: tuple[object, ...], is_shown: bool) -> None:
 
 def _menu(label: str, run: Run | None) -> None:
     """Offer the runs, the page with all of them, and to train what comes with the app oneself."""
-    runs = [one for one in visitors.at_hand() if one.problem is None][:_MAX_OFFERED]
+    runs = [one for one in visitors.available_runs() if one.problem is None][:_MAX_OFFERED]
     names = {run_id: escape(name) for run_id, name in run_words.unique_names(runs).items()}
     preset = run.meta.preset if run is not None and run.meta.recorded else None
     if preset in PRESETS and not visitors.why_not():

@@ -264,12 +264,12 @@ def seed_button(
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
 
 
-def at_hand(chosen: Study, *, with_lessons: bool = False) -> StudyRuns:
+def study_runs(chosen: Study, *, with_lessons: bool = False) -> StudyRuns:
     """Return the runs of a study that the visitor can see. with_lessons: recorded ones, too."""
-    return runs_of(chosen, visitors.with_lessons() if with_lessons else visitors.at_hand())
+    return runs_of(chosen, visitors.with_lessons() if with_lessons else visitors.available_runs())
 
 
-def buttons(
+def study_buttons(
     chosen: Study,
     trained: StudyRuns,
     *,
@@ -295,7 +295,7 @@ def start_button(
     chosen: Study, wanted: Mapping[str, Experiment], *, key: str, is_first: bool = True
 ) -> None:
     """Draw the button that queues runs of arms, by their names, in one group; none for no run."""
-    n, time = len(wanted), run_time.words(run_time.in_sequence(wanted.values()))
+    n, time = len(wanted), run_time.forecast_text(run_time.in_sequence(wanted.values()))
     label = ngettext("Train {n} run ({time})", "Train {n} runs ({time})", n, n=n, time=time)
     kind: Literal["primary", "secondary"] = "primary" if is_first else "secondary"
     if not n or not st.button(label, type=kind, icon=":material/play_arrow:", key=f"{key}-start"):
@@ -339,7 +339,7 @@ def cure_button(
     )
 
 
-def curves(
+def study_curves(
     chosen: Study, trained: StudyRuns, *, height: int = 0, window: int = 1
 ) -> go.Figure | None:
     """Return the curves of all runs, with a band for several seeds; None where there are none.
@@ -357,7 +357,7 @@ def curves(
     return figure
 
 
-def curves_name(chosen: Study) -> str:
+def study_curves_name(chosen: Study) -> str:
     """Return what the figure of all runs is called where it is not seen."""
     labels = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
     return _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=labels)
@@ -424,7 +424,9 @@ def learning_curves(
     return {label: float(shares[-1]) for label, _steps, shares in series.values()}
 
 
-def lines(chosen: Study, trained: StudyRuns, *, stopped: Mapping[str, Run] | None = None) -> None:
+def arm_lines(
+    chosen: Study, trained: StudyRuns, *, stopped: Mapping[str, Run] | None = None
+) -> None:
     """Draw a line for each arm's run: its state, and a button to watch it.
 
     stopped: runs that ended early, by arm, drawn too; by default those of ``trained``.

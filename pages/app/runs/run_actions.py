@@ -204,7 +204,7 @@ def repeated() -> Run | None:
         return None
     if run is None or run.problem is not None:
         return None
-    begun = state.current_draft().begun
+    begun = state.current_draft().baseline
     return None if drafts.differences(run.experiment.model_dump(), begun) else run
 
 

@@ -101,7 +101,7 @@ def preset_button(
 
 
 def preset_time(name: str) -> str:
-    return run_time.takes(PRESETS[name].experiment)
+    return run_time.estimate_text(PRESETS[name].experiment)
 
 
 def current_run() -> Run | None:
@@ -163,7 +163,11 @@ def fitting(needs: Needs) -> list[Run]:
         is_finished = run.status.state == "finished" and run.labels.group not in searches
         return 0 if is_finished and visitor.began(run) else 2, False
 
-    able = [one for one in visitors.at_hand() if one.problem is None and needs.fits(one.experiment)]
+    able = [
+        one
+        for one in visitors.available_runs()
+        if one.problem is None and needs.fits(one.experiment)
+    ]
     return sorted(filter(needs.is_ready, able), key=rank)
 
 

@@ -49,18 +49,18 @@ def group(
     changes nothing has no control, unless it has a problem.
     """
     changed = checked.draft.values
-    shown = [one for one in settings if one.acts(changed) or checked.at(one.path)]
+    shown = [one for one in settings if one.acts(changed) or checked.problems_of(one.path)]
     advanced = [setting for setting in shown if setting.is_advanced]
     draw = partial(control, checked=checked)
     with st.container(border=True):
         st.header(title, anchor=False, help=help)
         grid([setting for setting in shown if not setting.is_advanced], draw)
         if not advanced:
-            _lessons(shown)
+            _term_links(shown)
             return
         # label and key do not depend on problems, so it stays open while you type
         key = f"advanced-{shown[0].section}"
-        if any(setting.path in checked.concerned for setting in advanced):
+        if any(setting.path in checked.flagged for setting in advanced):
             st.session_state[key] = True  # problems and warnings must not stay folded
         folded = st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun")
         if folded.open:
@@ -69,18 +69,18 @@ def group(
                     if topic:
                         st.markdown(f"**{_(topic)}**")
                     grid(some, draw)
-                _lessons(shown)
+                _term_links(shown)
 
 
 def kinds(checked: CheckedDraft) -> None:
     """Draw the choice of the family and of the task, with what is wrong with the whole."""
     settings = fields.kinds(drafts.family_of(checked.draft.values))
     grid(list(settings.values()), partial(control, checked=checked))
-    for sentence in checked.at(""):
+    for sentence in checked.problems_of(""):
         error_text(sentence)
 
 
-def _lessons(settings: Sequence[Setting]) -> None:
+def _term_links(settings: Sequence[Setting]) -> None:
     """Link to the pages that explain these settings."""
     terms = [BY_SETTING[setting.name] for setting in settings if setting.name in BY_SETTING]
     if not terms:
@@ -121,29 +121,29 @@ def control(setting: Setting, checked: CheckedDraft) -> None:
         shown,
         key=key,
         lock=open_lesson.lock(setting.path),
-        on_change=_take,
+        on_change=_apply_control,
         args=(key, setting),
     )
     for name in (shown or ()) if setting.kind == "several" else ():
         st.caption(_((setting.choices or {})[name].help))
-    _mark(setting, checked)
-    for sentence in checked.at(setting.path):
+    _offer_reset(setting, checked)
+    for sentence in checked.problems_of(setting.path):
         error_text(sentence)
     for item in checked.advice_at(setting.path):
         words = escape(_(item.sentence))
         st.caption(f":orange[:material/warning: {words}]" if item.is_warning else words)
 
 
-def _mark(setting: Setting, checked: CheckedDraft) -> None:
+def _offer_reset(setting: Setting, checked: CheckedDraft) -> None:
     """Offer to reset a changed setting."""
     section, _dot, name = setting.path.rpartition(".")
-    begun = checked.reference.get(section, {}) if section else checked.reference
-    if name not in begun or begun[name] == drafts.get(checked.draft.values, setting.path):
+    baseline = checked.reference.get(section, {}) if section else checked.reference
+    if name not in baseline or baseline[name] == drafts.get(checked.draft.values, setting.path):
         return
     words = _(
         "Reset {label} to {value}",
         label=_(setting.label),
-        value=drafts.format_value(setting, begun[name]),
+        value=drafts.format_value(setting, baseline[name]),
     )
     reset_button(escape(words), setting.path, checked, key=f"reset:{setting.path}")
 
@@ -168,7 +168,7 @@ def _reset(path: str, edition: tuple[int, int, int]) -> None:
     checked = drafts.check(draft)
     if path in drafts.changed(checked):
         values = drafts.with_reset(checked, path)
-        state.set_draft(values, base=draft.begun)
+        state.set_draft(values, base=draft.baseline)
 
 
 def error_text(sentence: str) -> None:
@@ -176,7 +176,7 @@ def error_text(sentence: str) -> None:
     st.caption(f":red[:material/error: {escape(sentence)}]")
 
 
-def _take(key: str, setting: Setting) -> None:
+def _apply_control(key: str, setting: Setting) -> None:
     """Put the chosen value into the draft, if this control is still on the screen."""
     draft = state.current_draft()
     if key != key_of(setting.path, draft):
@@ -213,50 +213,52 @@ def choose(path: str, value: Any) -> None:
         )
 
 
-TASKS = {f"own-{kind}": kind for kind in SET_KINDS}
+SET_KIND_OF_TASK = {f"own-{kind}": kind for kind in SET_KINDS}
 """The kind of sets that each task learns."""
 
-_KEY = "own-set"
+_SET_KEY = "own-set"
 _TEXT = "task.text"
-_OF_THE_DRAFT = ("shift", "rotation", "scale", "label_noise", "context")
+_KEPT_SETTINGS = ("shift", "rotation", "scale", "label_noise", "context")
 """Settings of a task that say nothing of its data: they stay when another set is chosen."""
 
 
-def area(checked: CheckedDraft) -> None:
+def data_set_choice(checked: CheckedDraft) -> None:
     """Draw the choice of the data set, if the draft's task has one, or of the text without one."""
     values = checked.draft.values
     task = drafts.task_of(values)
-    if task not in TASKS:
+    if task not in SET_KIND_OF_TASK:
         return
-    available = sets(TASKS[task])
+    available = data_sets(SET_KIND_OF_TASK[task])
     chosen = str(values["task"]["data"])
     options = ["", *available] if task == "own-text" else list(available)
     with st.container(border=True):
         st.header(_("Data"), anchor=False)
-        key = f"{_KEY}-{chosen}"
+        key = f"{_SET_KEY}-{chosen}"
         if chosen not in options:
             error_text(_("The data set {data} is not on this machine.", data=chosen[:40]))
         st.selectbox(
             _("Set"),
             options,
             index=options.index(chosen) if chosen in options else None,
-            format_func=lambda set_id: words(available[set_id]) if set_id else _("The text below"),
+            format_func=lambda set_id: (
+                data_set_label(available[set_id]) if set_id else _("The text below")
+            ),
             key=key,
             on_change=_take_set,
             args=(key,),
         )
-        link(TASKS[task], chosen if chosen in available else "")
+        own_data_link(SET_KIND_OF_TASK[task], chosen if chosen in available else "")
         if task == "own-text" and not chosen:
-            _text(checked)
+            _text_to_learn(checked)
 
 
-def link(kind: str, set_id: str) -> None:
+def own_data_link(kind: str, set_id: str) -> None:
     """Link to Own data, where sets of a kind are looked at and added."""
     query = {"kind": kind, **({"set": set_id} if set_id else {})}
     show.link("own-data", _("Preview or add your own"), query)
 
 
-def _text(checked: CheckedDraft) -> None:
+def _text_to_learn(checked: CheckedDraft) -> None:
     """Show the text to learn: the built-in one, or that of the configuration."""
     values = checked.draft.values
     own, unit = drafts.get(values, _TEXT), drafts.get(values, "task.unit")
@@ -268,7 +270,7 @@ def _text(checked: CheckedDraft) -> None:
         st.caption(words)
         return
     st.caption(_("Your text: {n} tokens, {different} distinct.", **counts))
-    for sentence in checked.at(_TEXT):
+    for sentence in checked.problems_of(_TEXT):
         error_text(sentence)
     st.caption(_("Links leave out this text. Save it as a data set to share it."))
     with st.container(horizontal=True, gap="small"):
@@ -276,7 +278,7 @@ def _text(checked: CheckedDraft) -> None:
             _("Save as a data set and use it"),
             key="corpus-text-keep",
             icon=":material/save:",
-            disabled=bool(checked.at(_TEXT)),
+            disabled=bool(checked.problems_of(_TEXT)),
             help=_("Stored only on this computer; see Own data."),
             on_click=_save_text,
         )
@@ -305,7 +307,7 @@ def _save_text() -> None:
         state.notify(_(error))
 
 
-def sets(kind: str) -> dict[str, OwnSet]:
+def data_sets(kind: str) -> dict[str, OwnSet]:
     """Return the data sets of a kind that the visitor may use, by id, newest first."""
     own_and_shared = own_sets.listed(runs_access.store(), visitors.visitor())
     of_kind = [own for own in [*own_and_shared, *own_data.examples()] if own.kind == kind]
@@ -324,7 +326,7 @@ def with_set(values: Values, own: OwnSet) -> Values:
     """Return a draft with another data set; resize patches that would not divide it."""
     task = task_of(own)
     fresh = task.model_dump()
-    moved = {name: values["task"][name] for name in _OF_THE_DRAFT if name in fresh}
+    moved = {name: values["task"][name] for name in _KEPT_SETTINGS if name in fresh}
     values = {**values, "task": fresh | moved}
     if task.picture_shape is None:
         return values
@@ -343,7 +345,7 @@ def _take_set(key: str) -> None:
     if task == "own-text" and not wanted:
         state.set_draft(drafts.put(values, "task.data", ""))
         return
-    own = sets(TASKS[task]).get(wanted) if task in TASKS else None
+    own = data_sets(SET_KIND_OF_TASK[task]).get(wanted) if task in SET_KIND_OF_TASK else None
     if own is None:
         return
     try:
@@ -352,7 +354,7 @@ def _take_set(key: str) -> None:
         state.notify(_(error))
 
 
-def words(own: OwnSet) -> str:
+def data_set_label(own: OwnSet) -> str:
     """Return a set in words: its name and its size."""
     n = sum(own.counts.values())
     return ngettext("{name}, {n:,} example", "{name}, {n:,} examples", n, name=own.name, n=n)

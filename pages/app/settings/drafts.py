@@ -59,7 +59,7 @@ class Draft(NamedTuple):
     base: Values | None = None
 
     @property
-    def begun(self) -> Values:
+    def baseline(self) -> Values:
         return self.values if self.base is None else self.base
 
 
@@ -81,7 +81,7 @@ class CheckedDraft:
         """The settings that the draft has, by path, in the order to show."""
         return settings_by_path(family_of(self.draft.values), task_of(self.draft.values))
 
-    def at(self, path: str) -> list[str]:
+    def problems_of(self, path: str) -> list[str]:
         """Return the problems of a setting, in the session's language."""
         return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
@@ -93,7 +93,7 @@ class CheckedDraft:
         return labels.get(path, path)
 
     @property
-    def concerned(self) -> set[str]:
+    def flagged(self) -> set[str]:
         """The settings with a problem or a warning."""
         warnings = {item.field for item in self.advice if item.is_warning}
         return warnings | {problem.field for problem in self.problems}
@@ -120,7 +120,7 @@ def reference_of(draft: Draft) -> Values:
 
     Where it has another family or task by now, what that beginning would be with these.
     """
-    values = draft.begun
+    values = draft.baseline
     for path in KINDS:
         wanted = get(draft.values, path)
         values = values if get(values, path) == wanted else chosen(values, path, wanted)
@@ -129,14 +129,14 @@ def reference_of(draft: Draft) -> Values:
 
 def changed(checked: CheckedDraft) -> list[str]:
     """Return the dotted paths at which a draft differs from what it began as."""
-    draft, begun = checked.draft, checked.draft.begun
-    paths = [path for path in KINDS if get(draft.values, path) != get(begun, path)]
+    draft, baseline = checked.draft, checked.draft.baseline
+    paths = [path for path in KINDS if get(draft.values, path) != get(baseline, path)]
     return paths + differences(draft.values, checked.reference)
 
 
 def with_reset(checked: CheckedDraft, path: str) -> Values:
     """Return the draft with one setting reset, and what depends on it."""
-    values = checked.draft.begun if path in KINDS else checked.reference
+    values = checked.draft.baseline if path in KINDS else checked.reference
     return chosen(checked.draft.values, path, get(values, path))
 
 
@@ -153,7 +153,7 @@ def format_value(setting: Setting, value: Any) -> str:
 
 
 def preset_of(draft: Draft) -> str | None:
-    same = (name for name in PRESETS if not differences(draft.begun, preset_values(name)))
+    same = (name for name in PRESETS if not differences(draft.baseline, preset_values(name)))
     return next(same, None)
 
 
@@ -266,7 +266,7 @@ def draft_of_link(query: Mapping[str, str]) -> tuple[Values, list[str]]:
 
     What is good in the link is kept; each sentence names the value that is used instead.
     """
-    values, sentences = _begun(query)
+    values, sentences = _link_start(query)
     settings = every_setting(family_of(values), task_of(values))
     carried = carried_by_links(task_of(values))
     for path, text in query.items():
@@ -309,7 +309,7 @@ def link_versions(query: Mapping[str, str]) -> MadeWith | None:
     return made_with.read(query.get(links.MADE_QUERY, ""))
 
 
-def _begun(query: Mapping[str, str]) -> tuple[Values, list[str]]:
+def _link_start(query: Mapping[str, str]) -> tuple[Values, list[str]]:
     """Return the values that a link starts from, and problems with their names."""
     named = links.named(query)
     problems = [named.problem, links.version_problem(query)]

@@ -355,7 +355,7 @@ def _other_runs() -> dict[str, Run]:
     current = state.current_run_id()
     return {
         _RUN_PREFIX + run.id: run
-        for run in visitors.at_hand()
+        for run in visitors.available_runs()
         if run.id != current and run.problem is None and run.experiment.task.has_model
     }
 

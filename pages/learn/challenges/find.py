@@ -159,7 +159,7 @@ def _pair(ids: Sequence[str]) -> Pair | None:
 def _bar(level: str, pair: Pair | None) -> None:
     known = (run for run in visitors.listed() if not visitors.watches(run))
     healthy = runs_of(TWINS, known).by_arm["healthy"].get(basis().seed)
-    time = run_time.takes(basis())
+    time = run_time.estimate_text(basis())
     label = _("Train a new suspect, {time}", time=time)
     if healthy is None:
         label = _("Train a new pair, {time} each", time=time)
@@ -236,7 +236,7 @@ def _evidence(pair: Pair, played: Round) -> None:
     else:
         arms = [arm.name for arm in TWINS.arms]
         found = StudyRuns({name: {0: run} for name, run in zip(arms, pair, strict=True)})
-        figure = comparison.curves(TWINS, found, height=380, window=_WINDOW)
+        figure = comparison.study_curves(TWINS, found, height=380, window=_WINDOW)
         if figure is not None:
             words = _("Sequences right (teacher forcing), loss, gradient norm.")
             show.figure(figure, words, key="bug-curves")

@@ -52,13 +52,13 @@ def _level(one: Demonstration) -> int:
 
 
 def draw(chosen: Demonstration) -> None:
-    trained = comparison.at_hand(chosen)
+    trained = comparison.study_runs(chosen)
     comparison.follow(trained.runs, partial(_draw, chosen, trained))
 
 
 def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        comparison.buttons(chosen, trained)
+        comparison.study_buttons(chosen, trained)
         if len(trained.runs) > 1:
             show.link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
     left, right = st.columns(2, gap="medium")
@@ -66,7 +66,7 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
         _differs(chosen)
         if not article.guess(chosen.question, "experiment", of=chosen.name):
             with right:
-                comparison.lines(chosen, trained)
+                comparison.arm_lines(chosen, trained)
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
@@ -75,10 +75,10 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
         made = [chosen.experiment(arm) for arm in chosen.arms]
         for sentence in caveats(made, chosen.metrics):
             st.caption(f":material/warning: {_(sentence)}")
-        figure = comparison.curves(chosen, trained)
+        figure = comparison.study_curves(chosen, trained)
         if figure is not None:
-            live_figure(figure, key="experiment-curves", name=comparison.curves_name(chosen))
-        comparison.lines(chosen, trained)
+            live_figure(figure, key="experiment-curves", name=comparison.study_curves_name(chosen))
+        comparison.arm_lines(chosen, trained)
     _answers(chosen, trained)
     with conclusion:  # drawn last: the models may have to write for it
         _conclusion_box(chosen, trained)

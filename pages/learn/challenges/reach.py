@@ -96,7 +96,7 @@ def draw(lesson: Lesson) -> None:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
     if open_lesson.is_preview():
         st.caption(_("preview: nothing is kept"))
-    open_lesson.welcome(lesson, attempt)
+    open_lesson.pupil_bar(lesson, attempt)
     if words.text:
         st.markdown(words.text)
     if "train" in lesson.pages:

@@ -133,7 +133,7 @@ def _inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...]
 def _typed(chosen: TensorOperation, name: str, numbers: str = "") -> str:
     """Ask for a field of an operation. Raises ValueError where a text is too long."""
     value = str(view.one(fields_of(chosen, numbers)[name], key_of(chosen, name), ""))
-    return typed.within(value, MAX_NUMBERS if name == "numbers" else MAX_LETTERS)
+    return typed.check_length(value, MAX_NUMBERS if name == "numbers" else MAX_LETTERS)
 
 
 def _source(chosen: TensorOperation) -> InputSpec:

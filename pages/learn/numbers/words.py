@@ -320,7 +320,7 @@ def batch(made: Made) -> None:
             "At most {n} sentences of {m} words.", n=tokenise.MAX_SENTENCES, m=tokenise.MAX_TOKENS
         ),
     )
-    sentences = tokenise.sentences_of(typed.within(text, _MAX))
+    sentences = tokenise.sentences_of(typed.check_length(text, _MAX))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         has_bos = st.toggle(
             "<bos>", True, key="words-bos", help=_("A decoder starts writing here.")
@@ -487,7 +487,7 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
 
 
 def _recorded() -> None:
-    for other in visitors.at_hand():
+    for other in visitors.available_runs():
         if embeddings.can_show(other) is None and other.meta.preset == PRESET:
             st.button(
                 _("Open “{name}”", name=escape(other.meta.name)),

@@ -49,7 +49,7 @@ _DONE = "practice-done"
 
 def _runs() -> Runs:
     """Return the guided runs that are there, by arm; those that a reader stopped, too."""
-    found = comparison.at_hand(STUDY, with_lessons=True)
+    found = comparison.study_runs(STUDY, with_lessons=True)
     every = {**found.stopped, **found.shown}
     return {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
 
@@ -93,7 +93,7 @@ def _is_marked(name: str) -> bool:
 def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
     """Offer to train arms, and draw what their runs show; a line tells of the last one."""
     runs = _runs()
-    wanted = missing(STUDY, comparison.at_hand(STUDY, with_lessons=True), own=True)
+    wanted = missing(STUDY, comparison.study_runs(STUDY, with_lessons=True), own=True)
     lacking = {name: wanted[name] for name in arms if name in wanted}
     comparison.start_button(STUDY, lacking, key=f"practice-{arms[-1]}")
     shown = {name: runs[name] for name in arms if name in runs}
@@ -102,7 +102,7 @@ def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
     def part(_was_live: bool) -> None:
         if last:
             with st.container(horizontal=True, gap="medium"):
-                comparison.lines(STUDY, StudyRuns(last))
+                comparison.arm_lines(STUDY, StudyRuns(last))
         draw(shown)
 
     if shown:

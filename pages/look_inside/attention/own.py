@@ -307,7 +307,7 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
     if groups:
         your_input.chips(task, groups, key=SCOPE)
     try:
-        example = look_at_text(run, typed.within(text, MAX_TEXT), kinds=(kind,))
+        example = look_at_text(run, typed.check_length(text, MAX_TEXT), kinds=(kind,))
     except ValueError as error:
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else first

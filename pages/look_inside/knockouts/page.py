@@ -328,8 +328,8 @@ def _example(asked: Knocked) -> None:
     before, after = _both(asked)
     experiment = asked.run.experiment
     who = {_("Everything on"): before, **({_without(asked.off): after} if asked.off else {})}
-    answers = [answer.said(experiment, example, name) for name, example in who.items()]
-    parts = [answer.given(experiment, before), *answers]
+    answers = [answer.answer_trees(experiment, example, name) for name, example in who.items()]
+    parts = [answer.input_trees(experiment, before), *answers]
     lines: list[Tree] = [["div", "line", *part] for part in parts]
     if before.probabilities is not None:
         lines.append(answer.classes(experiment, after if asked.off else before))

@@ -412,7 +412,7 @@ def test_mistakes_are_chosen_together_and_each_says_what_it_does(train):
     app.multiselect(key=field).select("no-scale").select("no-residuals").run()
     values = app.session_state["draft"].values
     assert values["model"]["mistakes"] == ("no-residuals", "no-scale")
-    assert drafts.differences(values, app.session_state["draft"].begun) == ["model.mistakes"]
+    assert drafts.differences(values, app.session_state["draft"].baseline) == ["model.mistakes"]
     assert all(MISTAKES[name].help in said(app) for name in ("no-scale", "no-residuals"))
     assert app.query_params["model.mistakes"] == "no-residuals,no-scale"
     app.multiselect(key=field).select("scaled-by-d-model").run()

@@ -30,7 +30,7 @@ KEY = f"draw-{RUN}"
 def digits(store, recorded):
     """The recorded run of digits, its models loaded."""
     run = store.get(RUN)
-    your_input.load(run).result()
+    your_input.load_models(run).result()
     return run
 
 
@@ -118,7 +118,7 @@ def test_a_board_waits_for_the_models_and_says_what_keeps_a_run_from_reading(
     store, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(your_input, "LOADED", Background("digits"))
-    monkeypatch.setattr(your_input, "are_loaded", lambda _run: False)
+    monkeypatch.setattr(your_input, "models_are_loaded", lambda _run: False)
     monkeypatch.setattr(store, "recorded", tmp_path / "recorded")
     run = Run(shutil.copytree(RECORDED / RUN, store.recorded / RUN))
     shutil.rmtree(run.folder / "checkpoints")
@@ -127,7 +127,7 @@ def test_a_board_waits_for_the_models_and_says_what_keeps_a_run_from_reading(
     app = opened(run=RUN)
     assert sent(app)["reading"] is None
     assert sent(app)["note"] == "Loading the model …"
-    monkeypatch.setattr(your_input, "are_loaded", lambda _run: True)
+    monkeypatch.setattr(your_input, "models_are_loaded", lambda _run: True)
     app = app.run()
     assert sent(app)["reading"] is None
     assert "no checkpoint" in sent(app)["note"]
