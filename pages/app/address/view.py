@@ -310,9 +310,17 @@ def drawn(field: Field) -> Any:
     if isinstance(parameter, Number) and parameter.low == parameter.high:  # a slider needs two
         return parameter.low
     if field.holds_for:
-        _let_go(parameter, field.holds_for)
+        before = st.session_state.get(f"{parameter.key}-for", field.holds_for)
+        if before != field.holds_for and new_value(parameter) is None:
+            st.session_state.pop(parameter.key, None)  # it was chosen for something else
+            clear_query([parameter])
+        hold(parameter.key, field.holds_for)
     if field.is_linked:
-        follow_query(parameter)
+        linked = st.query_params.get(parameter.query)
+        if linked is None:
+            st.session_state.pop(parameter.key, None)
+        if linked != _written(parameter)[0]:
+            send_query()
     problem = read_query(parameter)
     state = widget(
         field, st.session_state[parameter.key], key=parameter.key, persist_state="session"
@@ -323,15 +331,6 @@ def drawn(field: Field) -> Any:
     if (asked := _ASKED.get()) is not None:
         asked[parameter.query] = parameter
     return value
-
-
-def _let_go(parameter: Parameter[Any], holds_for: str) -> None:
-    """Forget a value that was chosen for something else."""
-    before = st.session_state.get(f"{parameter.key}-for", holds_for)
-    if before != holds_for and new_value(parameter) is None:
-        st.session_state.pop(parameter.key, None)
-        clear_query([parameter])
-    hold(parameter.key, holds_for)
 
 
 def hold(key: str, holds_for: str) -> None:
@@ -438,44 +437,34 @@ def is_changed() -> bool:
 def new_value(parameter: Parameter[Any]) -> str | None:
     """Return the text of a link that was just opened; None if the page itself wrote it."""
     current = st.query_params.get(parameter.query)
-    return None if current == _said(parameter)[0] else current
+    return None if current == _written(parameter)[0] else current
 
 
 def read_query(parameter: Parameter[Any]) -> str:
     """Set a widget to what the link asks for; call it before drawing the widget.
 
-    Returns a sentence where the link asked for what cannot be, until another value is chosen, else
-    "".
+    Returns a message if the link's value is invalid, until another value is chosen, else "".
     """
     text, key = new_value(parameter), parameter.key
-    is_kept = key in st.session_state and parameter.fits(st.session_state[key])
-    if text is None and key not in st.session_state and _said(parameter)[1] == parameter.key:
+    is_valid = key in st.session_state and parameter.fits(st.session_state[key])
+    if text is None and key not in st.session_state and _written(parameter)[1] == parameter.key:
         text = st.query_params.get(parameter.query)  # the browser went back to what was left
-    value = parameter.value(st.session_state[key]) if is_kept else parameter.first
-    if is_kept and _is_chosen(parameter, value):
-        text = None  # a slow line brings the address as it was before the choice
+    value = parameter.value(st.session_state[key]) if is_valid else parameter.first
+    if is_valid and st.session_state.get(f"{key}-drawn{_LINKED}", value) != value:
+        text = None  # a slow line brings the address as it was before the reader's choice
     problem = f"{key}-problem{_LINKED}"
     if text is not None:
         value, sentence = parameter.follow(text, value)
         st.session_state[problem] = (value, sentence)
-    if text is not None or not is_kept:
+    if text is not None or not is_valid:
         st.session_state[key] = parameter.state(value)
-    of, sentence = st.session_state.get(problem, (value, ""))
-    return str(sentence) if of == value else ""
+    problem_value, sentence = st.session_state.get(problem, (value, ""))
+    return str(sentence) if problem_value == value else ""
 
 
 def send_query() -> None:
     """Have the browser show the address, as it does not where a link leads to its own page."""
     st.query_params.from_dict(query())
-
-
-def follow_query(parameter: Parameter[Any]) -> None:
-    """Let go of a value that the address no longer has; show a new address."""
-    text = st.query_params.get(parameter.query)
-    if text is None:
-        st.session_state.pop(parameter.key, None)
-    if text != _said(parameter)[0]:
-        send_query()
 
 
 def write_query(parameter: Parameter[T], value: T) -> None:
@@ -484,11 +473,6 @@ def write_query(parameter: Parameter[T], value: T) -> None:
     put_query({parameter.query: text})
     st.session_state[f"{parameter.query}{_LINKED}"] = (text, parameter.key)
     st.session_state[f"{parameter.key}-drawn{_LINKED}"] = value
-
-
-def _is_chosen(parameter: Parameter[T], value: T) -> bool:
-    """Return whether the reader has chosen another value since the widget was drawn."""
-    return bool(st.session_state.get(f"{parameter.key}-drawn{_LINKED}", value) != value)
 
 
 def clear_query(gone: Iterable[Parameter[Any]]) -> None:
@@ -524,9 +508,9 @@ def warn(problem: str) -> None:
             st.warning(escape(problem), icon=":material/link_off:")
 
 
-def _said(parameter: Parameter[Any]) -> tuple[str | None, str]:
+def _written(parameter: Parameter[Any]) -> tuple[str | None, str]:
     """Return what the page itself wrote to the address, and by the key of which widget."""
-    said: tuple[str | None, str] = st.session_state.get(
+    written: tuple[str | None, str] = st.session_state.get(
         f"{parameter.query}{_LINKED}", (None, parameter.key)
     )
-    return said
+    return written

@@ -140,7 +140,6 @@ def button(run: Run, *, key: str, width: str = "content") -> None:
         named,
         key=key,
         icon=":material/download:",
-        help=_("As a zip, or for other tools."),
         width="stretch" if width == "stretch" else "content",
         on_click=_close_others,
     ):

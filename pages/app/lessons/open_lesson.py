@@ -85,7 +85,7 @@ def _open(text: str) -> None:
     is_other = st.session_state.get(_OPEN) != name
     st.session_state[_OPEN] = name
     if lesson.over is not None:
-        choose_run(state.linked_run_id())
+        st.session_state[_RUN] = state.linked_run_id()
     elif is_other and lesson.experiment is not None:
         state.set_draft(lesson.experiment.model_dump())
     count, number = len(lesson.tasks), whole(number_text)
@@ -204,11 +204,6 @@ def run() -> Run | None:
         if found is not None and lesson.over.fits(found.experiment):
             return found
     return None
-
-
-def choose_run(run_id: str | None) -> None:
-    """Lead the open tour over a run if it can, else over the recorded one."""
-    st.session_state[_RUN] = run_id
 
 
 def found_run(run_id: str | None) -> Run | None:

@@ -48,11 +48,11 @@ def load_models(run: Run) -> Future[None]:
     Loading torch takes seconds and slows down what is drawn meanwhile, so it begins once the page
     is there. The page reports what fails when it reads.
     """
-    return LOADED.ask(run.folder, lambda: _load_models(run)).future
 
+    def load() -> None:
+        answers_by_step(run, read_picture(run, example_pictures(run)[0])[0])
 
-def _load_models(run: Run) -> None:
-    answers_by_step(run, read_picture(run, example_pictures(run)[0])[0])
+    return LOADED.ask(run.folder, load).future
 
 
 def example_pictures(run: Run) -> Picture:

@@ -49,9 +49,7 @@ class _Request(NamedTuple):
 
 _REQUESTS = (
     _Request("pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), ("running",)),
-    _Request(
-        "resume", N_("Resume"), ":material/play_arrow:", N_("Continues training."), ("paused",)
-    ),
+    _Request("resume", N_("Resume"), ":material/play_arrow:", "", ("paused",)),
     _Request(
         "stop",
         N_("Stop"),
@@ -111,7 +109,7 @@ class RunButtons:
                 request.kind,
                 _(request.label),
                 request.icon,
-                help=_(request.help),
+                help=_(request.help) if request.help else None,
                 type="primary" if is_resume and not self.is_row else "secondary",
                 on_click=run_actions.ask_and_wait,
                 args=(run, request.kind),
@@ -132,9 +130,8 @@ class RunButtons:
             return
         words, icon = _("Resume"), ":material/play_arrow:"
         if self.is_row:
-            help = _("Continues from the last checkpoint.")
-            if not run.has_checkpoint:
-                help = _("Starts over, because there is no checkpoint.")
+            restarts = _("Starts over, because there is no checkpoint.")
+            help = None if run.has_checkpoint else restarts
             if self._button("resume", words, icon, help=help):
                 run_actions.resume(run, opens=True)
             return
@@ -172,7 +169,6 @@ class RunButtons:
             value=max(1, status.total_steps),
             step=100,
             key=f"run-more-{run.id}",
-            help=_("Trains a copy."),
         )
         done = run.checkpoint_step or status.step
         steps = done + int(more)

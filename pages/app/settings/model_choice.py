@@ -218,7 +218,9 @@ def chosen(
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
     first = DRAFT if run is None else RUN
-    if example is not None and run is None and _is_untouched():
+    preset = drafts.preset_values(state.FIRST_PRESET)
+    is_untouched = not drafts.differences(state.draft(), preset)
+    if example is not None and run is None and is_untouched:
         first = example.name
         visited = f"model-example-{example.name}"
         is_first = visited not in st.session_state
@@ -314,11 +316,6 @@ def _notebook_report(found: YourModel) -> None:
         with st.expander(label, icon=":material/help:"):
             rows = [(str(number), text, _(why)) for number, text, why in found.unread[:_MAX_UNREAD]]
             show.facts(rows, [_("line"), _("text"), _("why")])
-
-
-def _is_untouched() -> bool:
-    """Return whether nobody has changed the draft yet."""
-    return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
 
 
 def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
@@ -455,7 +452,6 @@ def compared() -> Chosen | None:
         key=VERSUS.key,
         placeholder=_("Nothing"),
         persist_state="session",
-        help=_("Lists the differences."),
     )
     view.warn(unknown)
     view.write_query(VERSUS, picked or "")
