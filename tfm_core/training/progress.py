@@ -185,7 +185,7 @@ LOSS_DIVERGED = N_(
 
 
 class TrainingDiverged(StudentError):
-    "The loss became infinite or NaN."
+    """The loss is no longer a number."""
 
 
 def is_of_divergence(reason: str | None) -> bool:
