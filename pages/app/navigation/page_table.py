@@ -382,11 +382,11 @@ def after(name: str) -> PageFacts | None:
 
 @dataclass(frozen=True, slots=True)
 class OldAddress:
-    """What became of a page or of its parameters.
+    """Where the links of a former page lead.
 
-    page: its name today. renamed: parameter → its name today; a number is a step as ever. besides:
-    what its link asks for where it does not say so itself. mark: which of the acts of today's page
-    its own was, whatever was done; "" where its questions are among those of today's.
+    page: the page that holds it now. renamed: former parameter → its name now; a number stays a
+    step. besides: what a link asks for if it does not set it. mark: the act of the page now that
+    counts as having used the former page; "" if its questions do.
     """
 
     page: str
@@ -424,15 +424,15 @@ _VIEWS = {("gpt", "write"): "continue"}
 
 
 def current_address(page: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the page that an address leads to today, and its query."""
+    """Return the page that an old or new address leads to, and its query."""
     old = OLD_ADDRESSES.get(page)
     if old is None:
         return page, dict(query)
-    found: dict[str, str] = {}
+    new: dict[str, str] = {}
     for name, text in query.items():
         is_step = name == "step" and whole(text) is not None
-        found[name if is_step else old.renamed.get(name, name)] = text
-    found = {**old.besides, **found}
-    if "view" in found:
-        found["view"] = _VIEWS.get((page, found["view"]), found["view"])
-    return old.page, found
+        new[name if is_step else old.renamed.get(name, name)] = text
+    new = {**old.besides, **new}
+    if "view" in new:
+        new["view"] = _VIEWS.get((page, new["view"]), new["view"])
+    return old.page, new
