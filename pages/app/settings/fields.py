@@ -79,7 +79,7 @@ class _Amount(Parameter[float]):
     high: float | None
 
     def parse(self, text: str) -> float:
-        """Return the number. Raises InvalidValue without a nearest value, which may not fit the others."""
+        """Return the number. Raises InvalidValue; the nearest number may not fit the others."""
         try:
             number = int(text) if self.is_whole else float(text)
         except ValueError:
