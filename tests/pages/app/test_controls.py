@@ -174,7 +174,7 @@ def test_a_changed_setting_is_marked_and_can_be_reset_alone_or_with_all(train):
     assert not [one for one in app.button if str(one.key).startswith("reset:")]
     app.number_input(key=key(app, "model.d_model")).set_value(128).run()
     app.number_input(key=key(app, "training.steps")).set_value(90).run()
-    assert app.button(key="reset:model.d_model").label == "d\\_model\\: back to 64"
+    assert app.button(key="reset:model.d_model").label == "Reset d\\_model to 64"
     assert "d\\_model 64 → 128" in said(app)
     app.button(key="reset:model.d_model").click().run()
     assert app.number_input(key=key(app, "model.d_model")).value == 64

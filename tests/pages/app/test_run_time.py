@@ -32,7 +32,7 @@ def test_every_page_says_the_time_of_a_busy_computer(open_page):
     assert any(time in button.label for button in home.button)
     assert any("this computer is busy" in button.help for button in home.button)
     app = train_page(open_page, "translate")
-    assert f"{time}, this computer is busy" in said(app)
+    assert f"{time} (this computer is busy)" in said(app)
     assert "about 3 times the usual time" in said(app.button(key="presets-open").click().run())
     assert show.about(found.times(7).seconds) == run_time.forecast_text(
         run_time.in_sequence([experiment] * 7)

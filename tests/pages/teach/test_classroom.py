@@ -93,9 +93,9 @@ def test_the_start_page_has_the_lessons_address_in_the_network_and_its_code(monk
 
 
 def test_a_pupil_is_in_and_the_teacher_sees_who(store):
-    assert "You are in" not in texts(opened_at(LESSONS, token=ANN, lesson=LESSON))
+    assert "You have joined" not in texts(opened_at(LESSONS, token=ANN, lesson=LESSON))
     app = as_teacher(of=LESSON, view="runs")
-    assert "Nobody is in yet." in texts(app)
+    assert "Pupils appear here" in texts(app)
     assert "**Pupil 1**" in texts(opened_at(LESSONS, token=ANN, lesson=LESSON))
     pupil = opened_at(LESSONS, token=BEN, lesson=LESSON)
     assert "**Pupil 2**" in texts(pupil)
@@ -177,8 +177,8 @@ def test_the_answers_of_a_class_are_bars(store):
         verdict = Verdict(answer == right, "")
         record(lesson.id, hashed(token), task.id, answer=answer, verdict=verdict)
     said = texts(as_teacher(of=lesson.id, view="answers"))
-    assert "1 right, 1 wrong, 0 not yet" in said
-    assert "0 right, 0 wrong, 2 not yet" in said
+    assert "1 right, 1 wrong, 0 unanswered" in said
+    assert "0 right, 0 wrong, 2 unanswered" in said
     assert f"{html.escape(right)} ✓</span>" in said
     reading.forget(lesson.id)
 
@@ -199,4 +199,4 @@ def test_a_reset_says_what_goes_and_leaves_all_other_runs(store, monkeypatch):
     assert attempts.attempts(LESSON) == []
     assert {run.id for run in runs_access.store().kept()} == {other.id}
     assert all(store.restorable_until(run.id) for run in runs)
-    assert "Nobody is in yet." in texts(app)
+    assert "Pupils appear here" in texts(app)
