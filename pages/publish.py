@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pages.app.files import film
+from pages.app.runs import film
 from tfm_core.cli.commands import FAILED
 from tfm_core.cli.entry import exit_code
 from tfm_core.cli.words import _

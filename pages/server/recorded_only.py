@@ -21,7 +21,7 @@ from starlette.responses import (
 from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
-from pages.app.files import film
+from pages.app.runs import film
 from pages.i18n import _
 from tfm_core import settings
 from tfm_core.sentences import StudentError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from pages.app.files.film import film
+from pages.app.runs.film import film
 from tests.browser.tab import PATIENCE, await_js
 from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.map_view import MapView

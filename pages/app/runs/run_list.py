@@ -13,8 +13,15 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.files import take_away
-from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
+from pages.app.runs import (
+    comparison,
+    run_actions,
+    run_time,
+    run_words,
+    runs_access,
+    shown_run,
+    take_away,
+)
 from pages.app.settings import controls
 from pages.app.typed import escape
 from pages.components.buttons import counted_button

@@ -7,9 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.app import show
-from pages.app.files import film
 from pages.app.navigation import frame, page_table
 from pages.app.navigation.terms import TERMS
+from pages.app.runs import film
 from pages.app.settings import drafts
 from pages.i18n import content
 from tests.pages.looking import said, sent

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from pages import publish
-from pages.app.files import film
+from pages.app.runs import film
 from pages.server.recorded_only import RecordedOnly
 from tests.lacking import without
 from tfm_core.runs.store import RECORDED, RunStore

@@ -10,8 +10,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.files import film
-from pages.app.runs import runs_access, shown_run
+from pages.app.runs import film, runs_access, shown_run
 from pages.app.typed import escape
 from pages.components.effects import press
 from pages.i18n import N_, _
