@@ -96,7 +96,7 @@ def test_the_search_leads_to_pages_and_terms(open_page):
     assert urlsplit(found["Masks"]["href"]).path == "/masks"
     causal = found["Causal mask"]
     assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")
-    assert causal["about"].startswith("Attend only to earlier tokens")
+    assert causal["about"].startswith("Lets a token attend only to itself")
     lesson = catalogue().lessons["aligning-head"].words()
     aligning = found[lesson.title]
     assert urlsplit(aligning["href"])[2:4] == ("/challenges", "lesson=aligning-head")
