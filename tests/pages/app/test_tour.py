@@ -151,7 +151,7 @@ def test_a_tour_leads_over_one_run_to_its_end(tour: Lesson, recorded):
         walker.press("finish" if number == len(tour.tasks) else "next")
     assert not walker.has_bar
     assert "lesson" not in walker.app.query_params
-    assert any("That was the tour" in one.value for one in walker.app.info)
+    assert any("The tour ends here" in one.value for one in walker.app.info)
 
 
 def test_the_first_answer_counts_and_comes_back(recorded):
