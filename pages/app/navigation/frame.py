@@ -289,13 +289,14 @@ def explain() -> None:
 
 @lru_cache(maxsize=32)
 def _meanings(_spoken: str, _home: str) -> Mapping[str, Meaning]:
-    found = {}
-    for key, term in BY_KEY.items():
-        facts = page_table.PAGES[term.page]
-        where = _("See it: {page}", page=_(facts.title))
-        href = state.address(facts.url_path, term.view)
-        found[key] = Meaning(term.name, term.meaning, where, href)
-    return found
+    return {key: _meaning(term) for key, term in BY_KEY.items()}
+
+
+def _meaning(term: Term) -> Meaning:
+    facts = page_table.PAGES[term.page]
+    where = _("See it: {page}", page=_(facts.title))
+    href = state.address(facts.url_path, term.view)
+    return Meaning(term.name, term.meaning, where, href)
 
 
 @lru_cache(maxsize=32)

@@ -235,7 +235,7 @@ def test_a_link_beyond_the_tour_opens_its_nearest_stop_and_says_so(text, nearest
         "lesson": nearest,
         **({"run": address_of(app)["run"]} if "run" in app.query_params else {}),
     }
-    assert any("the link asks" in one.value for one in app.warning)
+    assert any("The link asks" in one.value for one in app.warning)
 
 
 def test_an_older_link_to_a_stop_opens_it(recorded):
