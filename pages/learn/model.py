@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.app import article, show, state
 from pages.app.article import Figures, Made
-from pages.app.model import stage_view
+from pages.app.model import model_parts
 from pages.app.runs import shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
@@ -33,7 +33,7 @@ def picture(made: Made) -> None:
     run = _run()
     known = of_experiment(run.experiment, run.meta.name)
     drawn, under = st.container(), st.container()
-    made.update(run=run, known=known, part=stage_view.open_part(known, drawn, key="whole"))
+    made.update(run=run, known=known, part=model_parts.open_part(known, drawn, key="whole"))
     with under:
         st.caption(_("{run}, drawn from its settings.", run=escape(run.meta.name)))
         _link("walk", _("Walk through it with numbers"), run)

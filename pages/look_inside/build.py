@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view
-from pages.app.model import stage_view
+from pages.app.model import model_parts
 from pages.app.navigation import head
 from pages.app.runs.shown_run import MODELS
 from pages.app.settings import controls, drafts, model_choice
@@ -102,7 +102,7 @@ def _parts(chosen: Chosen, scheme: Scheme) -> None:
     drawn = st.container()
     left, right = st.columns(2, gap="medium")
     with left:
-        part = stage_view.open_part(chosen.architecture, drawn, key="build")
+        part = model_parts.open_part(chosen.architecture, drawn, key="build")
         _close_up(chosen, part, scheme)
     with right:
         st.header(_("Its code"), anchor=False)

@@ -1,25 +1,20 @@
-"""Show a model: its stage while it trains, and its picture with one part open."""
+"""A run on stage: its snapshots, curves and events, read once for all sessions."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from pages.app import show, state
+from pages.app import show
 from pages.app.model import answer
 from pages.app.runs import run_words, runs_access
-from pages.components import picture as model_picture
 from pages.components import stage as component
 from pages.i18n import _, language
 from tfm_core import byte_cache
-from tfm_core.choices.config import ModelConfig
 from tfm_core.choices.config.own_tasks import OwnTextTaskFacts
-from tfm_core.choices.config.shape import Shape
 from tfm_core.choices.config.text_tasks import TextTaskFacts
-from tfm_core.facts.architectures import Architecture
 from tfm_core.inspect.progress import moments
 from tfm_core.inspect.progress import stage as stages
 from tfm_core.inspect.progress.stage import Stage
@@ -27,10 +22,6 @@ from tfm_core.inspect.progress.validation import better_validation
 from tfm_core.plots.training.stage import WINDOW, curve_lines
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
-from tfm_core.trace.parts import OpenPart, name_of, open_parts
-
-if TYPE_CHECKING:
-    from tfm_core.trace.picture import Picture
 
 Level = dict[str, Any]
 _ROOM = 0.1  # of a chart's height, for a line of words
@@ -177,57 +168,3 @@ def marks(run: Run, curves: Curves) -> tuple[list[Level], list[Level]]:
         words = _("perfect reading: {x}", x=show.percent(ceiling))
         shares.append({"y": ceiling, "words": words})
     return losses, shares
-
-
-_FIRST = (
-    "encoder.layers.0.self_attention",
-    "decoder.layers.0.self_attention",
-    "decoder.cross_attention",
-)
-
-
-def open_part(known: Architecture, drawn: DeltaGenerator, *, key: str) -> OpenPart:
-    """Draw a model's picture in a place, and the list of its parts here; return the open one.
-
-    Picture and list open the same part. key: begins the keys of both.
-    """
-    lengths = {"src_len": known.src_len, "tgt_len": known.tgt_len}
-    parts = open_parts(known.model, known.shape, **lengths)
-    picture = _by_shape(known.model, known.shape, **lengths)
-    chosen, listed = f"{key}-block", f"{key}-block-list"
-
-    def remember(name: str) -> None:
-        st.session_state[chosen] = name
-
-    name = st.session_state.get(chosen)
-    if name not in parts:
-        name = next(first for first in (*_FIRST, *parts) if first in parts)
-    st.session_state[listed] = name
-    st.selectbox(  # first: the picture shows the part that the list picks
-        _("One block close up"),
-        list(parts),
-        format_func=lambda name: _(parts[name].title),
-        key=listed,
-        on_change=lambda: remember(st.session_state[listed]),
-    )
-    with drawn:
-        model_picture.draw_parts(
-            picture,
-            theme=state.theme(),
-            parts=model_picture.Parts(
-                [[name_of(stage) for stage in lane.stages] for lane in picture.lanes],
-                {name: part.rows for name, part in parts.items()},
-                name,
-                remember,
-            ),
-            key=f"{key}-picture",
-        )
-    return parts[name]
-
-
-@byte_cache.cached
-def _by_shape(model: ModelConfig, shape: Shape, *, src_len: int, tgt_len: int) -> Picture:
-    from tfm_core.trace.picture import picture
-    from tfm_core.trace.subject import by_shape
-
-    return picture(by_shape(model, shape, batch=1, src_len=src_len, tgt_len=tgt_len))

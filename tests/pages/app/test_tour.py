@@ -324,7 +324,7 @@ def test_a_stop_waits_for_what_it_speaks_of(recorded):
     assert walker.buttons == {"back": True, "recorded": True, "next": False}
     walker.answer(2)
     assert not walker.is_told  # the run has not said yet
-    assert "the answer comes from the run" in walker.said
+    assert "see what the run shows" in walker.said
     walker.press("recorded")
     assert walker.place == "translate.3"
     assert address_of(walker.app)["run"] == "recorded-korean"
@@ -348,7 +348,7 @@ def test_a_stop_goes_on_once_the_curve_has_left_guessing(recorded):
 def test_a_run_that_ended_too_early_or_is_deleted_gives_way_to_the_recorded_one(recorded):
     run = own(recorded, state="stopped")
     walker = Walker("translate.4", run=run.id)
-    assert "ended before that" in walker.said
+    assert "ended too early" in walker.said
     assert not walker.buttons["next"]
     walker.press("recorded")
     assert address_of(walker.app)["run"] == "recorded-korean"
@@ -364,4 +364,4 @@ def test_a_run_that_ended_too_early_or_is_deleted_gives_way_to_the_recorded_one(
 def test_without_any_run_the_tour_says_so(store):
     app = opened_at(lesson="translate.1")
     assert "lesson" not in app.query_params
-    assert any("tour needs a run" in one.value for one in app.info)
+    assert any("The run of this tour is not on this server" in one.value for one in app.info)
