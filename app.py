@@ -23,7 +23,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from pages.app.accounts import visitors
-from pages.app.accounts.cookies import Cookies
+from pages.app.accounts.visitors import Cookies
 from pages.app.navigation import ticks
 from pages.app.runs import runs_access
 from pages.components.addresses import hosts
@@ -32,9 +32,9 @@ from pages.i18n import _
 from pages.server import static_files, streamlit_internals
 from pages.server.first_page import UNUSED, FirstPage, SecurityHeaders, page_html
 from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
+from pages.server.preload import prepare
 from pages.server.recorded_only import RecordedOnly
 from pages.server.static_files import Bundles
-from pages.server.warm import prepare
 from tfm_core import settings
 from tfm_core.sentences import StudentError
 
@@ -67,9 +67,7 @@ async def recorded_lifespan(app: Starlette) -> AsyncIterator[None]:
 
 def on_script_error(error: Exception) -> bool:
     """Show a message in place of the traceback, which is in the server's log."""
-    message = _(
-        "This page could not be drawn; see the server's log. Reload it; runs keep training."
-    )
+    message = _("This page failed; see the server's log. Reload the page. Your runs keep training.")
     st.error(message, icon=":material/error:")
     return True
 

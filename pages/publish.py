@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pages.app.files import film, gallery
+from pages.app.runs import film
 from tfm_core.cli.commands import FAILED
 from tfm_core.cli.entry import exit_code
 from tfm_core.cli.words import _
@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     whole = argparse.ArgumentParser(
         prog="python -m pages.publish",
-        description=_("Write a run as one page that plays in a browser, until the run ends."),
+        description=_("Write a run as one page that plays in a browser."),
     )
     which = whole.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -51,19 +51,19 @@ def parser() -> argparse.ArgumentParser:
         "--to", metavar="PATH", help=_("output file or folder (default: named after the run)")
     )
     whole.add_argument(
-        "--model", action="store_true", help=_("include the model, so that the page can run it")
+        "--model", action="store_true", help=_("include the model, so the page can run it")
     )
     return whole
 
 
 def _publish_recorded(folder: Path) -> int:
     try:
-        problems = gallery.write_site(folder, gallery.recorded_runs())
+        problems = film.write_site(folder, film.recorded_runs())
     except OSError as error:
         raise StudentError(
             "Can't write {path}: {why}.", path=str(folder), why=error.strerror
         ) from None
-    print(folder / gallery.PAGE)
+    print(folder / film.INDEX_PAGE)
     print(*map(_, problems), sep="\n", end="\n" * bool(problems), file=sys.stderr)
     return FAILED if problems else 0
 

@@ -4,7 +4,7 @@
     widget.show("recorded-korean")
     widget.show(tfm_core.look(model, ids))
 
-It is the replay page of the run (``pages.app.files.film``) in a frame. Needs anywidget
+It is the replay page of the run (``pages.app.runs.film``) in a frame. Needs anywidget
 (requirements-notebook.txt). A saved notebook keeps a picture of the heads of the last layers.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pages.app.files import film
+from pages.app.runs import film
 from tfm_core.inspect.attention.maps import MapView
 from tfm_core.plots.export import map_svg
 from tfm_core.plots.heads.attention import usual_top

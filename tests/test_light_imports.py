@@ -27,10 +27,10 @@ bring(
     "torch", "pandas", "optuna", "ray", "streamlit",
 )
 import app
-from pages.server import warm
+from pages.server import preload
 from streamlit.testing.v1 import AppTest
 
-bring(warm.MODULES, "torch", "pandas", "optuna", "segno")
+bring(preload.MODULES, "torch", "pandas", "optuna", "segno")
 home = AppTest.from_file("pages/frame.py", default_timeout=60).run()
 assert not home.exception, home.exception
 assert home.title

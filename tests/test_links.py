@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pages.app.address import url_config
 from pages.app.settings import drafts
 from pages.app.settings.drafts import Draft
 from pages.app.settings.fields import every_setting
@@ -27,7 +26,7 @@ def link(values, preset=None):
 
 
 def opened(query):
-    values, sentences = url_config.read(query)
+    values, sentences = drafts.draft_of_link(query)
     assert not sentences
     return values
 
@@ -64,7 +63,7 @@ def test_a_preset_is_named_and_only_what_differs_from_it_is_said() -> None:
         assert not [key for key in query if "." in key]
         assert len(urlencode(query)) < 90
         assert drafts.differences(opened(query), values) == []
-        assert drafts.preset_of(Draft(opened(query), base=url_config.base_of(query))) == name
+        assert drafts.preset_of(Draft(opened(query), base=drafts.link_base(query))) == name
     values = PRESETS["translate"].experiment.model_dump()
     values["model"]["n_heads"] = 8
     values["training"]["optimizer"] = "adam"
@@ -89,10 +88,10 @@ def test_any_valid_experiment_comes_out_as_it_went_in(experiment, preset) -> Non
 def test_presets_give_way_to_families_and_changes_since_are_said() -> None:
     query = link(PRESETS["copy"].experiment.model_dump())
     query["preset"] = "copy~zzzz"
-    values, (sentence,) = url_config.read(query)
+    values, (sentence,) = drafts.draft_of_link(query)
     assert "“Copy a sequence” has changed" in sentence
     assert values == PRESETS["copy"].experiment.model_dump()
-    values, sentences = url_config.read({"preset": "copy", "model.family": "vit"})
+    values, sentences = drafts.draft_of_link({"preset": "copy", "model.family": "vit"})
     assert not sentences
     assert values["model"]["family"] == "vit"
 
@@ -107,10 +106,12 @@ def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence() -> None:
         ({"preset": ""}, "There is no preset “”"),
         ({"made": "by hand"}, "unreadable"),
     ]:
-        values, sentences = url_config.read({"task.name": "copy", "model.n_layers": "3", **query})
+        values, sentences = drafts.draft_of_link(
+            {"task.name": "copy", "model.n_layers": "3", **query}
+        )
         assert sentence in " ".join(sentences)
         assert drafts.check(Draft(values)).experiment is not None
-        good, few = url_config.read({"preset": "copy", "model.d_model": "32", **query})
+        good, few = drafts.draft_of_link({"preset": "copy", "model.d_model": "32", **query})
         assert sentence in " ".join(few)
         if "preset" not in query:
             assert good["model"]["d_model"] == 32

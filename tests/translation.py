@@ -61,7 +61,6 @@ AREAS = {
         "pages/app/show",
         "pages/app/state",
         "pages/app/typed",
-        "pages/app/files",
         "pages/runs",
         "pages/publish.py",
         "tfm_core/choices/config",

@@ -23,9 +23,10 @@ from typing import Any
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.address.parameters import Choice
-from pages.app.model import question
+from pages.app.navigation import ticks
+from pages.i18n import _
 from tfm_core.inspect.questions import Question
 
 HEADING = "heading"
@@ -83,8 +84,8 @@ def draw(name: str, figures: Figures) -> None:
     """Draw the article of a page."""
     show.header(name, is_article=True)
     parameter = figure_parameter(figures)
-    wanted, problem = parameter.follow(view_link.query().get(FIGURE, ""), "")
-    view_link.warn(problem)
+    wanted, problem = parameter.follow(view.query().get(FIGURE, ""), "")
+    view.warn(problem)
     words = show.words(name)
     with st.container(key="article"):
         for number, part in enumerate(parts(f"{words.intro}\n\n{words.more}")):
@@ -135,10 +136,171 @@ def _piece(piece: Passage, figures: Figures, made: Made) -> None:
     elif piece.name in made:
         asked, of = made[piece.name]
         if asked is not None:
-            question.ask(asked, piece.name, of=of)
+            ask(asked, piece.name, of=of)
 
 
 def keep(made: Made, of: object, **questions: Question | None) -> None:
     """Make questions for the article to ask below a figure. of: what they are asked of."""
     for name, asked in questions.items():
         made[name.replace("_", "-")] = (asked, str(of))
+
+
+_GIVEN = "questions-given"
+MAX_RADIO = 6
+"""Options of a question that stand side by side; more are a list that opens."""
+
+
+@dataclass
+class _Given:
+    """What was answered: whether the first answer was right, and the last one.
+
+    last: None where the solution was shown. is_revealed: it was, or an answer was right.
+    """
+
+    is_right: bool
+    last: str | float | None = None
+    is_revealed: bool = False
+
+
+def check(asked: Mapping[str, Question | None], *, of: str = "", label: str = "") -> None:
+    """Ask questions, by slot, behind a line that opens; None is one that this subject has not."""
+    there = {slot: question for slot, question in asked.items() if question is not None}
+    if there:
+        with st.expander(label or _("Check yourself"), icon=":material/quiz:"):
+            for slot, question in there.items():
+                ask(question, slot, of=of)
+
+
+def ask(asked: Question, slot: str, *, of: str = "") -> bool:
+    """Ask a question; return whether an answer was given or shown.
+
+    slot: names the question on its page. of: what it is asked of; of something else it is asked
+    anew.
+    """
+    return _asked(asked, slot, _name(slot, of))
+
+
+def _asked(asked: Question, slot: str, name: str, *, is_guess: bool = False) -> bool:
+    with st.container(border=True):
+        st.markdown(_("**Predict:** {question}", question=_(asked.text)))
+        with st.form(f"question-form-{hash(name)}", border=False, enter_to_submit=True):
+            key = f"question-input-{hash(name)}"
+            given = _answer_input(asked, key)
+            with st.container(horizontal=True):
+                pressed = st.form_submit_button(
+                    _("Check"),
+                    type="primary",
+                    on_click=_check,
+                    args=(asked, slot, name, key, is_guess),
+                )
+                st.form_submit_button(
+                    _("Show the answer"), type="tertiary", on_click=_reveal, args=(slot, name)
+                )
+        if pressed and given is None:
+            st.caption(_("Answer first."))
+        _verdict(asked, name)
+        _score()
+    return _is_guessed(name)
+
+
+def guess(asked: Question, slot: str, *, of: str = "") -> bool:
+    """Ask for a guess before a result; return whether it was made or declined."""
+    name = _name(slot, of)
+    if not _is_guessed(name):
+        return _asked(asked, slot, name, is_guess=True)
+    mine = _all().get(name)
+    if mine is not None and mine.last is not None:
+        last = mine.last
+        is_right = asked.is_right(last)
+        given = _(str(last)).rstrip(".")
+        message = _("Your guess: **{given}**.", given=given)
+        why = "" if is_right else _(asked.why_not(last))
+        icon = ":green[:material/check_circle:]" if is_right else ":material/cancel:"
+        st.markdown(f"{icon} {message} {why}".rstrip())
+    return True
+
+
+def is_guessed(slot: str, *, of: str = "") -> bool:
+    """Return whether an answer to a question was given or shown."""
+    return _is_guessed(_name(slot, of))
+
+
+def is_revealed(slot: str, *, of: str = "") -> bool:
+    """Return whether a question was answered right or its answer shown."""
+    given = _all().get(_name(slot, of))
+    return given is not None and given.is_revealed
+
+
+def _name(slot: str, of: str) -> str:
+    return f"{state.page()} {slot} {of}"
+
+
+def _check(asked: Question, slot: str, name: str, key: str, is_guess: bool) -> None:
+    """Record an answer. Only the first one counts; a right one reveals.
+
+    is_guess: the page shows what is true behind any answer.
+    """
+    given = st.session_state.get(key)
+    if given is None:
+        return
+    is_right = asked.is_right(given)
+    mine = _all().setdefault(name, _Given(is_right))
+    mine.last = given
+    mine.is_revealed |= is_right
+    if is_right or is_guess:
+        ticks.mark(slot)
+
+
+def _reveal(slot: str, name: str) -> None:
+    """Reveal the answer; a question that was not answered counts as wrong."""
+    mine = _all().setdefault(name, _Given(is_right=False))
+    mine.last, mine.is_revealed = None, True
+    ticks.mark(slot)
+
+
+def _is_guessed(name: str) -> bool:
+    return name in _all()
+
+
+def _all() -> dict[str, _Given]:
+    """Return what was answered in this session, by question."""
+    given: dict[str, _Given] = st.session_state.setdefault(_GIVEN, {})
+    return given
+
+
+def _verdict(asked: Question, name: str) -> None:
+    """Show whether the last answer is right, and why."""
+    mine = _all().get(name)
+    if mine is None:
+        return
+    last = mine.last
+    if last is None:
+        st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
+    elif asked.is_right(last):
+        st.success(_("Right. {because}", because=_(asked.because)))
+    else:
+        given = _(last) if isinstance(last, str) else f"{last:g}"
+        why = _(asked.why_not(last))
+        st.warning(_("Not {given}. {why} Try again.", given=given, why=why))
+
+
+def _answer_input(asked: Question, key: str) -> str | float | None:
+    label = _("Your prediction")
+    shared: dict[str, Any] = {"key": key, "label_visibility": "collapsed"}
+    options: dict[str, Any] = {"options": asked.options, "format_func": _, "index": None}
+    given: str | float | None
+    if not asked.options:
+        hint = _("a whole number")
+        given = st.number_input(label, value=None, step=1, format="%d", placeholder=hint, **shared)
+    elif len(asked.options) > MAX_RADIO:
+        given = st.selectbox(label, placeholder=_("Choose"), **options, **shared)
+    else:
+        given = st.radio(label, **options, **shared)
+    return given
+
+
+def _score() -> None:
+    given = _all().values()
+    if given:
+        right, count = sum(one.is_right for one in given), len(given)
+        st.caption(_("{right} of {count} right on the first try.", right=right, count=count))

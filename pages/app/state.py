@@ -9,7 +9,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from pages import i18n
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.settings import drafts
@@ -38,7 +38,7 @@ _JUMPS = "jumps"
 _NOTICES = "notices"
 _SHOWN_NOTICES = "shown_notices"
 _PASSING = "passing_notices"  # dropped at the next automatic rerun
-_GONE = "gone_runs"
+_DELETED = "gone_runs"
 _MENUS = "menus_closed"
 _DIALOG = "open_dialog"
 _PRESENTATIONS = "presentations"
@@ -99,7 +99,7 @@ def _forget_default() -> None:
 
 def name_run(run_id: str | None) -> None:
     """Name a run, or none, in the address."""
-    view_link.put({RUN_QUERY: run_id})
+    view.put_query({RUN_QUERY: run_id})
 
 
 def keep_in_link() -> None:
@@ -110,7 +110,7 @@ def keep_in_link() -> None:
     chosen = current_run_id()
     if chosen is not None and shows_run() and RUN_QUERY not in st.query_params:
         changes[RUN_QUERY] = chosen
-    view_link.put(changes)
+    view.put_query(changes)
 
 
 def draft() -> Values:
@@ -138,9 +138,9 @@ def set_draft(
     it with; by default, a draft that is replaced as a whole is compared with itself.
     """
     old = st.session_state.get(_DRAFT)
-    begun = base or (old.begun if by and old is not None else values)
-    new = _put_draft(_copied(values), _copied(begun), by)
-    if old is not None and (old.values, old.begun) != (new.values, new.begun):
+    baseline = base or (old.baseline if by and old is not None else values)
+    new = _put_draft(_copied(values), _copied(baseline), by)
+    if old is not None and (old.values, old.baseline) != (new.values, new.baseline):
         st.session_state[_HISTORY] = history().changed(old)
 
 
@@ -154,7 +154,7 @@ def move(*, back: bool) -> None:
     found = history().moved(current_draft(), back=back)
     if found is not None:
         draft, st.session_state[_HISTORY] = found
-        _put_draft(draft.values, draft.begun, "")
+        _put_draft(draft.values, draft.baseline, "")
 
 
 def _put_draft(values: Values, base: Values, by: str) -> Draft:
@@ -190,7 +190,7 @@ def set_page(url_path: str) -> bool:
     """Remember which page is shown; ``""`` is Home. Return whether it is another."""
     is_other = st.session_state.get(_PAGE) != url_path
     if is_other:
-        st.session_state.pop(_GONE, None)
+        st.session_state.pop(_DELETED, None)
         close_dialog()
         _forget_default()
     st.session_state[_PAGE] = url_path
@@ -240,11 +240,11 @@ def close_dialog() -> None:
 
 def remember_deleted(run_id: str) -> None:
     """Remember a run that was deleted on this page."""
-    st.session_state.setdefault(_GONE, []).append(run_id)
+    st.session_state.setdefault(_DELETED, []).append(run_id)
 
 
-def gone_runs() -> list[str]:
-    return list(st.session_state.get(_GONE, []))
+def deleted_runs() -> list[str]:
+    return list(st.session_state.get(_DELETED, []))
 
 
 def note_presentation() -> None:

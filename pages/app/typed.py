@@ -40,7 +40,7 @@ def escape(text: str) -> str:
     return _AT_THE_START.sub(r"\1\\\2", marked)
 
 
-def within(text: str | None, most: int) -> str:
+def check_length(text: str | None, most: int) -> str:
     """Return a text if it is within a limit. Raises ValueError with a message."""
     text = text or ""
     if len(text) > MAX_CHARACTERS and _too_long():
@@ -55,7 +55,7 @@ def within(text: str | None, most: int) -> str:
     return text
 
 
-def let_go() -> list[str]:
+def drop_long_texts() -> list[str]:
     """Forget texts that are longer than any limit; return a message for each.
 
     Called before the widgets are drawn: their fields are then empty.
@@ -65,7 +65,7 @@ def let_go() -> list[str]:
         st.session_state[key] = ""
         sentences.append(
             _(
-                "The text has {n} characters; the limit is {most}, so it was dropped.",
+                "The text was dropped, because it has {n} characters and the limit is {most}.",
                 n=f"{length:,}",
                 most=f"{MAX_CHARACTERS:,}",
             )

@@ -15,12 +15,11 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import RunIds
 from pages.app.model import answer
 from pages.app.model.answer import example_name
 from pages.app.runs import comparison, run_words, runs_access
-from pages.app.settings import glosses
 from pages.app.typed import escape
 from pages.compare import seeds
 from pages.compare.seeds import SeedGroup, StyledRun
@@ -126,9 +125,9 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
 
 def _chosen() -> list[Run]:
     """Draw the choice and return its readable runs in order."""
-    there = {run.id: run for run in visitors.at_hand()}
+    there = {run.id: run for run in visitors.available_runs()}
     is_cold = RUNS.key not in st.session_state
-    problem = view_link.read(RUNS)
+    problem = view.read_query(RUNS)
     ids: list[str] = st.session_state[RUNS.key]
     missing = _missing(ids, there)
     if missing:
@@ -151,8 +150,8 @@ def _chosen() -> list[Run]:
         _add_a_group(list(there.values()), picked)
     with st.container():
         for sentence in filter(None, (problem, *missing.values())):
-            view_link.warn(sentence)
-    view_link.write(RUNS, tuple(picked))
+            view.warn(sentence)
+    view.write_query(RUNS, tuple(picked))
     runs = [there[run_id] for run_id in picked]
     for run in runs:
         if run.problem is not None:
@@ -552,7 +551,9 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
 
 def _heads(entry: StyledRun, example: Example, kind: str) -> None:
     experiment = entry.run.experiment
-    view = map_view(experiment, example, kind=kind, say=_, glosses=glosses.shown(experiment))
+    view = map_view(
+        experiment, example, kind=kind, say=_, glosses=answer.glosses_of_run(experiment)
+    )
     chosen_heads = st.session_state.setdefault("compare-heads", {})
     layer, head = chosen_heads.get(entry.run.id, (0, 0))
     chosen = (min(layer, view.weights.shape[0] - 1), min(head, view.weights.shape[1] - 1))

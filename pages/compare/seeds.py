@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.app.runs import comparison, runs_access, studies
+from pages.app.runs import comparison, runs_access
 from pages.app.typed import escape
 from pages.i18n import N_, _
 from tfm_core.inspect.conclusions import (
@@ -86,7 +86,7 @@ def bands(grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int
                 is_noisy = METRICS[metric].series == "steps"
                 values = smooth(curve.values, window) if is_noisy else curve.values
                 tracks.append((curve.x, values))
-        made += studies.mean_band(group.name, group.slot, tracks, len(group.members))
+        made += comparison.mean_band(group.name, group.slot, tracks, len(group.members))
     return made
 
 

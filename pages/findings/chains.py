@@ -71,7 +71,7 @@ def _line() -> None:
     )
     st.caption(paragraph("discover/chains-line"))
     if not any(
-        chains.is_lines(one.experiment) for one in visitors.at_hand() if one.problem is None
+        chains.is_lines(one.experiment) for one in visitors.available_runs() if one.problem is None
     ):
         shown_run.preset_button("lines", key="chains-train-line")
         return

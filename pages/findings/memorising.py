@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.app import show
 from pages.app.accounts import visitors
-from pages.app.runs import comparison, runs_access, studies
+from pages.app.runs import comparison, runs_access
 from pages.findings import recipe
 from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.inspect.curves import track
@@ -46,7 +46,7 @@ def look(chosen: Phenomenon, trained: StudyRuns) -> None:
         with right:
             _correction(run)
     with left:
-        comparison.follow(studies.at_hand(BY_WIDTH).runs, _draw_widths)
+        comparison.follow(comparison.study_runs(BY_WIDTH).runs, _draw_widths)
 
 
 def _verdict(chosen: Phenomenon, trained: StudyRuns) -> str:
@@ -126,9 +126,9 @@ def _correction(run: Run) -> None:
     if run.status.is_active or cure is None:
         return
     st.markdown(_("**Cause:** correct the labels, and train on."))
-    other = memorising.corrected(run, visitors.at_hand())
+    other = memorising.corrected(run, visitors.available_runs())
     if other is None:
-        studies.cure_button(run, cure, key="memorising-correct")
+        comparison.cure_button(run, cure, key="memorising-correct")
     else:
         comparison.follow([other], partial(_corrected, run, other))
 
@@ -170,10 +170,12 @@ def _corrected(run: Run, other: Run, _was_live: bool) -> None:
 
 
 def _draw_widths(_was_live: bool) -> None:
-    trained = studies.at_hand(BY_WIDTH)
+    trained = comparison.study_runs(BY_WIDTH)
     st.markdown(_("**Double descent:** the same labels, and models of several widths."))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        studies.buttons(BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False)
+        comparison.study_buttons(
+            BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False
+        )
     found = memorising.by_width(
         (int(arm.name), runs_access.curves(run))
         for arm in BY_WIDTH.arms

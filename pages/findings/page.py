@@ -18,13 +18,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app import article, show, state
+from pages.app.address import view
 from pages.app.address.parameters import Choice
 from pages.app.lessons import bar
-from pages.app.model import question
 from pages.app.navigation.page_table import FINDING
-from pages.app.runs import comparison, runs_access, studies
+from pages.app.runs import comparison, runs_access
 from pages.components.moving_picture import curves, moving_picture
 from pages.findings import chains, heads, memorising, recipe, sums, superposition
 from pages.i18n import _
@@ -59,9 +58,9 @@ def page() -> None:
     Only the address keeps which one: the bar of pages leads to the gallery again.
     """
     with view.drawing():
-        asked = view_link.query().get(FINDING, "")  # without one, the gallery is asked for
+        asked = view.query().get(FINDING, "")  # without one, the gallery is asked for
         field = view.held(CHOSEN, holds_for=f"address {asked}")
-        with view_link.warnings_in(st.container()):
+        with view.warnings_in(st.container()):
             name = view.one(field, FINDING, SCOPE)
         if name:
             _finding(FINDINGS[name])
@@ -127,7 +126,7 @@ def _finding(chosen: KnownFinding) -> None:
     with show.header(SCOPE, of=chosen.name):
         _button(_("All findings"), "", ":material/grid_view:")
     if isinstance(chosen, Phenomenon):
-        trained = studies.at_hand(chosen)
+        trained = comparison.study_runs(chosen)
         watched = trained if trained.runs else runs_of(chosen, runs_access.store().lessons())
         comparison.follow(trained.runs, partial(_draw, chosen, trained, watched))
     else:
@@ -156,18 +155,18 @@ def _draw(chosen: Phenomenon, trained: StudyRuns, watched: StudyRuns, _is_live: 
     st.markdown(_("**For example:** {text}", text=" ".join(pieces)))
     _behind(chosen)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        studies.buttons(chosen, trained, stays=True)
+        comparison.study_buttons(chosen, trained, stays=True)
         first = recipe.shown_run(chosen, watched)
         if first is not None:
             show.link("attention", _("Look inside"), {"run": first.id})
     with st.container(horizontal=True, gap="medium"):
-        studies.lines(chosen, watched, stopped=trained.stopped)
+        comparison.arm_lines(chosen, watched, stopped=trained.stopped)
 
 
 def _behind(chosen: KnownFinding) -> None:
     """Draw the cause and a guess below the figures of a finding."""
     st.markdown(_("**Why:** {words}", words=_(chosen.because)))
-    question.check({chosen.name: chosen.question}, label=_("Guess first"))
+    article.check({chosen.name: chosen.question}, label=_("Guess first"))
 
 
 page()

@@ -15,7 +15,7 @@ from pages.app import state
 from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.address.parameters import NEWEST
-from pages.app.runs import run_words, runs_access, studies
+from pages.app.runs import comparison, run_words, runs_access
 from pages.components.live_figure import live_figure
 from pages.i18n import N_, _
 from tfm_core.choices.config import Experiment
@@ -64,7 +64,7 @@ def ended(trained: StudyRuns, arm: Arm, metric: str) -> dict[int, tuple[Floats, 
 def curves(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Draw the curves of all runs, with what is known of the data."""
     n_more = len(chosen.metrics) - 1 + (len(chosen.arms) > 3)  # more names need more rows
-    figure = studies.curves(chosen, trained, height=HEIGHT + _MORE * n_more)
+    figure = comparison.study_curves(chosen, trained, height=HEIGHT + _MORE * n_more)
     if figure is None:
         return
     known = levels(chosen, trained)
@@ -78,7 +78,7 @@ def curves(chosen: Phenomenon, trained: StudyRuns) -> None:
     for label, value in known.items():
         is_below = value == free or is_crowded_above(figure, y=value, room=room)
         reference_line(figure, y=value, words=_(label), is_below=is_below)
-    live_figure(figure, key="discover-curves", name=studies.curves_name(chosen))
+    live_figure(figure, key="discover-curves", name=comparison.study_curves_name(chosen))
 
 
 def levels(chosen: Phenomenon, trained: StudyRuns) -> dict[str, float]:
@@ -141,7 +141,7 @@ def any_run(fits: Callable[[Experiment], bool], *, of: str, first: Run | None = 
     current = state.current_run_id()
     ready = [
         run
-        for run in (first, *visitors.at_hand())
+        for run in (first, *visitors.available_runs())
         if run and run.problem is None and fits(run.experiment) and len(run.snapshot_steps()) > 1
     ]
     ready.sort(key=lambda run: (run is not first, run.meta.recorded, run.id != _RECORDED))

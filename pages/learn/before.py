@@ -13,17 +13,8 @@ import streamlit as st
 from pages.app import article, show, state
 from pages.app.address import view
 from pages.app.article import Figures, Made
-from pages.app.model import question
 from pages.app.navigation import page_table
-from pages.app.runs import (
-    comparison,
-    run_actions,
-    run_time,
-    run_words,
-    runs_access,
-    shown_run,
-    studies,
-)
+from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
@@ -187,17 +178,17 @@ def contest(_made: Made) -> None:
     with choices:
         asked = view.ask(Racers, SCOPE)
     chosen = race_of_attention(asked.task, steps=asked.steps)
-    trained = studies.at_hand(chosen)
+    trained = comparison.study_runs(chosen)
     length = _("{n} steps", n=f"{asked.steps:,}")
     facts.caption(show.joined(f"**{_(chosen.title)}**", length))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if trained.runs:
             shown_run.recorded_comparison_note(trained.runs)
-        studies.buttons(chosen, trained, own=True, key="before")
+        comparison.study_buttons(chosen, trained, own=True, key="before")
     if trained.runs:
         comparison.follow(trained.runs, partial(_draw, chosen, trained))
     else:
-        studies.lines(chosen, trained)  # says that nothing is trained yet
+        comparison.arm_lines(chosen, trained)  # says that nothing is trained yet
 
 
 def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
@@ -207,7 +198,7 @@ def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
     attentions = {name: alignment.cross_attention_at(run) for name, run in shown.items()}
     left, right = st.columns(2, gap="medium")
     with left:
-        studies.learning_curves(
+        comparison.learning_curves(
             chosen,
             trained,
             "sequence_accuracy",
@@ -219,7 +210,7 @@ def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
     with right:
         asked = alignment.about_alignment(_aligned(attentions))
         of = " ".join(run.id for run in shown.values())
-        if was_live or asked is None or question.guess(asked, "alignment", of=of):
+        if was_live or asked is None or article.guess(asked, "alignment", of=of):
             _table(shown, attentions)
     _maps(chosen, shown, attentions)
 
@@ -429,7 +420,7 @@ def _sentence(frame: pd.DataFrame) -> None:
     ratio = frame["additive"] / frame["one-head"]
     growth = {name: frame[name][last] / frame[name][first] for name in ("additive", "one-head")}
     asked = alignment.about_growth(last // first, growth["additive"], growth["one-head"])
-    if not question.guess(asked, "growth", of=f"{growth}"):
+    if not article.guess(asked, "growth", of=f"{growth}"):
         return
     show.prose(
         paragraph(

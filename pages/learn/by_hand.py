@@ -11,10 +11,9 @@ import numpy as np
 import streamlit as st
 
 from pages.app import article, show, typed
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Text
 from pages.app.article import Figures, Made
-from pages.app.model import question
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
@@ -119,7 +118,7 @@ def _given(stage: str) -> Given:
             hidden = {"numbers_heads" if is_one else "numbers_one"}
             hidden |= {"scale"} if stage == "forms" else set()
             asked = view.ask(TypedWords, SCOPE, hidden=hidden)
-        words = by_hand_text.words_of(typed.within(asked.words, MAX_LETTERS))
+        words = by_hand_text.words_of(typed.check_length(asked.words, MAX_LETTERS))
         with right:
             vectors = _vectors(words, int(asked.numbers_one if is_one else asked.numbers_heads))
     n_padding = 1 if asked.mask == "padding" else 0
@@ -150,7 +149,7 @@ def _written(field: view.Field, read: Callable[[str], Any], instead: str) -> Any
     try:
         return read(found) if found else None
     except ValueError as error:
-        view_link.warn(_(error) + " " + _(instead))
+        view.warn(_(error) + " " + _(instead))
         _say(field, "")
         return None
 
@@ -158,7 +157,7 @@ def _written(field: view.Field, read: Callable[[str], Any], instead: str) -> Any
 def _say(field: view.Field, value: str) -> None:
     """Put a text into the session and the address; "" is what stands there at first."""
     st.session_state[field.parameter.key] = value
-    view_link.write(field.parameter, value)
+    view.write_query(field.parameter, value)
 
 
 def _table(
@@ -209,7 +208,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     usual = by_hand.first_vectors(len(words), n_numbers)
     is_other = st.session_state.get(_OF) != of
     st.session_state[_OF] = of
-    if is_other and view_link.new_value(field.parameter) is None:
+    if is_other and view.new_value(field.parameter) is None:
         kept = by_hand.keep_vectors(words, n_numbers, st.session_state.get(_KEPT, {}))
         st.session_state[key] = "" if (kept == usual).all() else by_hand_text.text_of(kept)
     instead = N_("The first vectors are used instead.")
@@ -357,7 +356,7 @@ def one_hot(given: Given) -> None:
         scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
     )
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
-    if question.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
+    if article.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
         divided = _("Divided by √{d}", d=x.shape[1])
         line = plots.beside(
             [
@@ -390,11 +389,11 @@ def projections(given: Given) -> None:
         draw()
     with right:
         asked = by_hand_text.about_symmetry(head, words)
-        question.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
+        article.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
     pick = _pick(given, given.vectors.shape[1])
     lines = plots.projection_lines(given.vectors, matrices, head, given.words, pick)
     _sheet([*lines, *_attention(head, given, pick)], given, pick)
-    question.check(
+    article.check(
         {
             "three-maps": by_hand_text.about_three_maps(head, words),
             "transposed-keys": by_hand_text.about_transposed_keys(head, words),
@@ -409,7 +408,7 @@ def heads(given: Given) -> None:
     n_heads = _n_heads(d_model)
     matrices = _matrices(given, with_out=True)
     attended = _heads(given, matrices, n_heads)
-    question.ask(
+    article.ask(
         by_hand_text.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}"
     )
     names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
@@ -429,7 +428,7 @@ def heads(given: Given) -> None:
     joined = plots.joined_line(attended, matrices.out, given.words, pick)
     _sheet([maps, *lines, joined], given, pick)
     asked = by_hand_text.about_minus_one(attended, tuple(map(escape, given.typed)))
-    question.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
+    article.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
 
 
 def forms(given: Given) -> None:
@@ -438,7 +437,7 @@ def forms(given: Given) -> None:
     n_heads = _n_heads(size)
     matrices = _matrices(given, with_out=True)
     made = by_hand.forms(given.vectors, matrices, n_heads, given.allowed)
-    question.ask(by_hand_text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
+    article.ask(by_hand_text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
     _differences(made)
     line = plots.beside(
         [

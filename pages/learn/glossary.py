@@ -24,9 +24,8 @@ def page() -> None:
         ):
             for term in some:
                 facts = PAGES[term.page]
-                words = " ".join(term.sentences)
                 where = _("See it: {page}", page=_(facts.title))
-                label = f"**{term.name}** {words} :blue[{where}]"
+                label = f"**{term.name}** {term.meaning} :blue[{where}]"
                 st.page_link(facts.path, label=label, query_params=dict(term.view))
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.app import article, show, state
 from pages.app.article import Figures, Made
-from pages.app.model import model_parts, question
+from pages.app.model import model_parts
 from pages.app.runs import shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
@@ -33,7 +33,7 @@ def picture(made: Made) -> None:
     run = _run()
     known = of_experiment(run.experiment, run.meta.name)
     drawn, under = st.container(), st.container()
-    made.update(run=run, known=known, part=model_parts.opened(known, drawn, key="whole"))
+    made.update(run=run, known=known, part=model_parts.open_part(known, drawn, key="whole"))
     with under:
         st.caption(_("{run}, drawn from its settings.", run=escape(run.meta.name)))
         _link("walk", _("Walk through it with numbers"), run)
@@ -62,7 +62,7 @@ def shares(_made: Made) -> None:
     run = _run()
     known = of_experiment(run.experiment, run.meta.name)
     table = parameter_table(known.model, known.shape)
-    if not question.guess(about_most(table.folded), "most", of=f"{known.model} {known.shape}"):
+    if not article.guess(about_most(table.folded), "most", of=f"{known.model} {known.shape}"):
         return
     words = paragraph("architecture/treemap", most=_(most_in(table.folded)))
     show.figure(treemap(table.folded, table.total, state.theme()), words, key="whole-shares")

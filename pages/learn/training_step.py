@@ -18,7 +18,6 @@ import streamlit as st
 from pages.app import article, show, state
 from pages.app.address import view
 from pages.app.article import Figures, Made
-from pages.app.model import question
 from pages.app.runs import shown_run
 from pages.app.settings import model_choice
 from pages.app.settings.model_choice import Chosen
@@ -291,7 +290,7 @@ def _loss(model_at: ModelAtStep, _rate: float) -> None:
         key="training-step-answer",
     )
     _arithmetic(table, right_one)
-    question.check({"guessing": learning.guessing_question(n)}, of=f"{n}")
+    article.check({"guessing": learning.guessing_question(n)}, of=f"{n}")
 
 
 def _arithmetic(table: pd.DataFrame, right_one: dict[str, Any]) -> None:
@@ -440,7 +439,7 @@ def _after(model_at: ModelAtStep, rate: float) -> None:
     result = model_at.after(rate).last_step
     before, after = result.loss_before, result.loss_after
     expected = learning.step_question(rate, before, after)
-    if not question.guess(expected, "step", of=model_at.subject):
+    if not article.guess(expected, "step", of=model_at.subject):
         return
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{before:.4g}")

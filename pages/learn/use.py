@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.app import article, show
 from pages.app.article import Figures, Made
-from pages.app.model import question
 from pages.app.runs import shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
@@ -72,7 +71,7 @@ def without(_made: Made) -> None:
     parts = {part.code: part for part in telling(run.experiment)}
     scores = {code: _scored(run, part) for code, part in parts.items()}
     losses: dict[str, float] = {name_of(parts[code]): score.loss for code, score in scores.items()}
-    if not question.guess(measure.about_costliest(losses), "costliest", of=run.id):
+    if not article.guess(measure.about_costliest(losses), "costliest", of=run.id):
         return
     code = st.selectbox(
         _("Part to switch off"),

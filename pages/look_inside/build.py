@@ -10,7 +10,7 @@ from typing import cast
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.model import model_parts
 from pages.app.navigation import head
 from pages.app.runs.shown_run import MODELS
@@ -51,7 +51,7 @@ def page() -> None:
     show.header("build")
     run = head.run(MODELS, is_needed=False)
     chosen, place, choices = model_choice.line("build", run, is_edited=True)
-    with choices, view_link.warnings_in(place):
+    with choices, view.warnings_in(place):
         scheme = model_choice.scheme()
     with place:
         _facts(chosen)
@@ -102,7 +102,7 @@ def _parts(chosen: Chosen, scheme: Scheme) -> None:
     drawn = st.container()
     left, right = st.columns(2, gap="medium")
     with left:
-        part = model_parts.opened(chosen.architecture, drawn, key="build")
+        part = model_parts.open_part(chosen.architecture, drawn, key="build")
         _close_up(chosen, part, scheme)
     with right:
         st.header(_("Its code"), anchor=False)

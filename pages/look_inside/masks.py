@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state, typed
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.navigation import head
 from pages.app.navigation.head import Moment
 from pages.app.runs.shown_run import MODELS
@@ -137,7 +137,7 @@ def _choose(reader: Moment | None) -> None:
     places = {"mask": top, "text": sentence, "pad": choices}
     try:
         text = view.by(lambda asked: _text(reader, asked.mask))
-        with view_link.warnings_in(st.container()):  # some controls are folded
+        with view.warnings_in(st.container()):  # some controls are folded
             asked = view.ask(Mask, SCOPE, places=places, text=text)
             laid = _laid(reader, asked, choices)
     except ValueError as error:
@@ -182,7 +182,7 @@ def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
     """
     kind = asked.mask
     run = None if reader is None else reader.run
-    read, note, is_of_run = _tokens(run, typed.within(asked.text, MAX_TEXT), kind)
+    read, note, is_of_run = _tokens(run, typed.check_length(asked.text, MAX_TEXT), kind)
     tokens, segments = mask_lab.segments_of(read)
     if kind != "packed" and segments[-1]:
         note = _("| separates sequences only under the packed mask.")
@@ -226,7 +226,7 @@ def _target(reader: Moment | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     if reader is not None:
         answer = " ".join(mask_lab.true_target(reader.run, tokens)) or EXAMPLE_TARGET
         of = f"{reader.run.id}-{' '.join(tokens)}"
-    text = typed.within(
+    text = typed.check_length(
         view.one(view.text(_WRITTEN, answer, MAX_TEXT, of=of), "target", SCOPE), MAX_TEXT
     )
     return mask_lab.parse_tokens(text)[: mask_lab.MAX_TOKENS - 1]

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.navigation import head
 from pages.app.runs import runs_access
 from pages.app.runs.shown_run import MODELS
@@ -82,7 +82,7 @@ def page() -> None:
     """Choose a model, and one to compare with; show one side of it."""
     show.header("parameters")
     chosen, place, choices = model_choice.line("parameters", head.run(MODELS, is_needed=False))
-    with choices, view_link.warnings_in(place):
+    with choices, view.warnings_in(place):
         scheme = model_choice.scheme()
         other = model_choice.compared()
     with place:

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.app import show, state, typed
 from pages.app.address import view
 from pages.app.navigation.head import Moment
-from pages.app.runs import comparison, shown_run, studies
+from pages.app.runs import comparison, shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import ConfigError, Experiment, built
@@ -35,14 +35,14 @@ def race(run: Run | None, _step: int) -> None:
     with left:
         own = _own(run)
     chosen = own or COPY_RACE
-    trained = studies.at_hand(chosen, with_lessons=True)
+    trained = comparison.study_runs(chosen, with_lessons=True)
     if own is not None:
         with right, st.container(horizontal=True):
-            studies.buttons(own, trained, own=True, key="positions")
+            comparison.study_buttons(own, trained, own=True, key="positions")
         if len(trained.shown) < 2:
-            chosen, trained = COPY_RACE, studies.at_hand(COPY_RACE, with_lessons=True)
+            chosen, trained = COPY_RACE, comparison.study_runs(COPY_RACE, with_lessons=True)
     if not trained.runs:
-        studies.lines(chosen, trained)  # says that nothing is trained yet
+        comparison.arm_lines(chosen, trained)  # says that nothing is trained yet
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_(chosen.title)}**", width="content")
@@ -91,13 +91,13 @@ def _race(chosen: Study, trained: StudyRuns, _is_live: bool) -> None:
     with right:
         _beyond(trained.shown)
     with st.container(horizontal=True, gap="medium"):
-        studies.lines(chosen, trained)
+        comparison.arm_lines(chosen, trained)
 
 
 def _curves(chosen: Study, trained: StudyRuns) -> None:
     column, title = _measure(chosen.base)
     caption = _("Which kind learns the task, and how fast?")
-    last = studies.learning_curves(
+    last = comparison.learning_curves(
         chosen, trained, column, title, caption, key="positions-race-curves"
     )
     words = most_accurate(last, getattr(chosen.base.task, "n_validation", 0))
@@ -175,7 +175,7 @@ def shuffled(moment: Moment | None) -> None:
     with right:
         seed = _shuffle_again("shuffle")
     try:
-        text = typed.within(text, MAX_TEXT)
+        text = typed.check_length(text, MAX_TEXT)
         tokens = mask_lab.parse_tokens(text)
     except ValueError as error:
         show.problem(error)

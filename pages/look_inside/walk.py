@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.app import show, state
-from pages.app.address import view, view_link
-from pages.app.model import question
+from pages.app import article, show, state
+from pages.app.address import view
+from pages.app.model import answer
 from pages.app.navigation import head
 from pages.app.navigation.head import Moment
 from pages.app.runs import shown_run
 from pages.app.runs.shown_run import MODELS
-from pages.app.settings import glosses, model_choice
+from pages.app.settings import model_choice
 from pages.app.settings.model_choice import Chosen
 from pages.app.typed import escape
 from pages.components import picture as model_picture
@@ -158,7 +158,7 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
         "own_digit": run is not None and takes_drawing(run),
         "out": run is not None,
     }
-    with view_link.warnings_in(above):
+    with view.warnings_in(above):
         asked = view.ask(
             Walk,
             SCOPE,
@@ -185,7 +185,7 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
         _whole_model(walked, moment, example, asked.out)
     names = [step.name for step in steps]
     number, problem = walk_step.current(names)
-    view_link.warn(problem)
+    view.warn(problem)
     step = steps[number - 1]
     with list_of_steps:
         walk_step.navigation(steps, number)
@@ -196,8 +196,8 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
     left, right = st.columns(2, gap="medium")
     with left:
         explained = st.container()
-        question.ask(step.question, step.name, of=of)
-        is_revealed = question.is_revealed(step.name, of=of)
+        article.ask(step.question, step.name, of=of)
+        is_revealed = article.is_revealed(step.name, of=of)
         with explained:  # drawn last: a correct answer reveals the result above
             walk_step.shapes(step, subject, example, is_revealed=is_revealed)
             walk_step.explanation(step, subject, names, is_revealed=is_revealed)
@@ -364,7 +364,7 @@ def _whole_model(walked: Walked, moment: Moment | None, example: int, out: tuple
     model_picture.draw(
         picture(subject, example, whole=whole),
         theme=state.theme(),
-        glosses={} if run is None else glosses.shown(run.experiment),
+        glosses={} if run is None else answer.glosses_of_run(run.experiment),
         on_step=explain,
         knocks=_knocks(run, out) if subject.is_real else None,
         training=training,

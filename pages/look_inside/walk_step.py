@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.app import show
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.address.parameters import Choice, Text
 from pages.app.typed import escape
 from pages.i18n import _, paragraph
@@ -44,7 +44,7 @@ def current(names: Sequence[str]) -> tuple[int, str]:
     names: of the model's steps, in order.
     """
     parameter = Choice(PART.query, first=names[0], names=tuple(names))
-    text = view_link.query().get(PART.query)
+    text = view.query().get(PART.query)
     last = st.session_state.get(_STEP, names[0])
     wanted = last if text is None else text
     nearest_name = names[0]
@@ -63,7 +63,7 @@ def current(names: Sequence[str]) -> tuple[int, str]:
 def go(name: str) -> None:
     """Show a step, also in the link."""
     st.session_state[_STEP] = name
-    view_link.put({PART.query: name})
+    view.put_query({PART.query: name})
 
 
 def navigation(steps: tuple[Step, ...], number: int) -> None:

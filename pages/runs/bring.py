@@ -50,7 +50,9 @@ def area(offers: DeltaGenerator) -> None:
         _("Drop or choose an exported zip or a look file"),
         key="bring",
         kind=["zip", _LOOK],
-        help=_("No code runs. Larger ones: `python -m tfm_core import ZIP` and `open LOOK`."),
+        help=_(
+            "Runs no code. For larger files, use `python -m tfm_core import ZIP` or `open LOOK`."
+        ),
         take=_take_file,
     )
     _imported_row()
@@ -61,7 +63,7 @@ def area(offers: DeltaGenerator) -> None:
             _("Drop or choose a Hugging Face folder"),
             key="open-model",
             kind=list(_KINDS),
-            help=_("No code runs. Larger folders: `python -m tfm_core open PATH`."),
+            help=_("Runs no code. For larger folders, use `python -m tfm_core open PATH`."),
             take=_take_folder,
             is_folder=True,
         )
@@ -123,7 +125,7 @@ def _imported_row() -> None:
         st.session_state.pop(_IMPORTED, None)
         return
     name = escape(run.meta.name)
-    words = _("Imported “{name}”; its files are sound.", name=name)
+    words = _("Imported “{name}”. All files are intact.", name=name)
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", border=True, key="bring-came"
     ):
@@ -131,7 +133,7 @@ def _imported_row() -> None:
         is_look = not run.problem and run.status.state == "opened"
         show.link(
             "attention" if is_look else "train",
-            _("Look into {name}", name=name) if is_look else _("Watch {name}", name=name),
+            _("Look inside {name}", name=name) if is_look else _("Watch {name}", name=name),
             {"run": run.id},
             icon=":material/visibility:" if is_look else ":material/play_arrow:",
         )

@@ -53,7 +53,7 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
     "task": (N_("Task and model"), lambda run: run_words.learns(run).casefold(), False),
     "result": (N_("Best result"), run_words.success, True),
     "loss": (N_("Lowest loss"), run_words.loss, False),
-    "time": (N_("Longest training"), lambda run: run.status.seconds, True),
+    "time": (N_("Longest training time"), lambda run: run.status.seconds, True),
     "steps": (N_("Most steps"), lambda run: run.status.step, True),
     "state": (N_("State"), lambda run: STATES.index(run.status.state), False),
 }
@@ -127,13 +127,13 @@ def _group(groups: list[str]) -> str | None:
     )
 
 
-def read_ahead(run: Run) -> None:
+def preload(run: Run) -> None:
     """Read what the list shows of a run, so that its first visitor need not wait."""
     ListedRun.of(run)
     quota.folder_size(run.folder)
 
 
-def turn(shown: Sequence[Run], first: int, n: int) -> None:
+def page_buttons(shown: Sequence[Run], first: int, n: int) -> None:
     """Draw the choice of a page of runs. first: the index of the first one shown; n: of all."""
     if n <= len(shown):
         return
@@ -187,7 +187,7 @@ def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
     return endings
 
 
-def tick(run: Run) -> None:
+def tick_box(run: Run) -> None:
     """Draw the box that picks a run."""
     key = f"pick-{run.id}"
     st.session_state[key] = run.id in _picked()

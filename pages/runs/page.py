@@ -29,13 +29,13 @@ if runs:
             if run.id in gone:
                 run_list.gone(run)
             else:
-                run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=filter.tick)
+                run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=filter.tick_box)
     if not shown:
         st.caption(_("No run matches."))
-    filter.turn(shown, first, n)
+    filter.page_buttons(shown, first, n)
 else:
     show.empty(_("No runs yet."), _("Choose a task"), "home")
 
-room.undo()
+room.undo_button()
 room.disk_line()
 run_list.labels_dialog()

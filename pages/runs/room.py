@@ -80,7 +80,7 @@ def _rule() -> str:
 def with_deleted(runs: list[Run]) -> list[Run]:
     """Return the runs, with those deleted since the page was opened in their old places."""
     shown = list(runs)
-    deleted_ids = set(state.gone_runs())
+    deleted_ids = set(state.deleted_runs())
     for run in _deleted():
         if run.id in deleted_ids:
             later = [
@@ -96,8 +96,8 @@ def deleted_ids() -> set[str]:
     return {run.id for run in _deleted()}
 
 
-def undo() -> None:
-    deleted_ids = set(state.gone_runs())
+def undo_button() -> None:
+    deleted_ids = set(state.deleted_runs())
     earlier = [run for run in _deleted() if run.id not in deleted_ids]
     if earlier:
         run_list.gone(earlier[0])

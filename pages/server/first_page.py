@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages import i18n
-from pages.app.address import old_addresses
+from pages.app.navigation import page_table
 from tfm_core import settings
 
 PRELOADED = "BidiComponent", "Html", "PageLink", "Button", "ButtonGroup", "Selectbox"
@@ -80,7 +80,7 @@ _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"
 def _moved(path: str, request: Request) -> str | None:
     """Return where a page stands that is part of another today, seen from its path; else None."""
     name = path.rstrip("/").rpartition("/")[2]
-    page, query = old_addresses.current(name, dict(parse_qsl(request.url.query)))
+    page, query = page_table.current_address(name, dict(parse_qsl(request.url.query)))
     up = "../" if path.endswith("/") else ""
     return None if page == name else f"{up}{page}?{urlencode(query)}"
 

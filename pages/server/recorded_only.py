@@ -21,7 +21,7 @@ from starlette.responses import (
 from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
-from pages.app.files import gallery
+from pages.app.runs import film
 from pages.i18n import _
 from tfm_core import settings
 from tfm_core.sentences import StudentError
@@ -62,12 +62,10 @@ class RecordedOnly:
         """
         with TemporaryDirectory(prefix="recorded-") as folder:
             self._folder = Path(folder)
-            runs = gallery.recorded_runs()
-            gallery.write_gallery(self._folder, runs)
+            runs = film.recorded_runs()
+            film.write_gallery(self._folder, runs)
             writer = ThreadPoolExecutor(1, "recorded")
-            self._runs = {
-                run.id: writer.submit(gallery.write_run, self._folder, run) for run in runs
-            }
+            self._runs = {run.id: writer.submit(film.write_run, self._folder, run) for run in runs}
             try:
                 yield
             finally:
@@ -98,7 +96,7 @@ class RecordedOnly:
         run_id, slash, name = path.rpartition("/")
         if not slash and name in self._runs:
             return await self._with_slash(request)
-        if (slash and run_id not in self._runs) or name not in {"", gallery.PAGE}:
+        if (slash and run_id not in self._runs) or name not in {"", film.INDEX_PAGE}:
             return self._not_found(request, path)
         if slash:
             try:
@@ -106,9 +104,9 @@ class RecordedOnly:
                 await asyncio.shield(asyncio.wrap_future(self._runs[run_id]))
             except (StudentError, OSError):
                 logger.exception("The recorded run %s could not be written.", run_id)
-                message = _("This recording cannot be shown; see the server's log.")
+                message = _("This run cannot be shown; see the server's log.")
                 return PlainTextResponse(message, 503, self._headers)
-        file = self._folder / run_id / gallery.PAGE
+        file = self._folder / run_id / film.INDEX_PAGE
         files = StaticFiles(directory=self._folder)  # answers 304 to who has the page
         response = files.file_response(file, file.stat(), request.scope)
         response.headers.update({**self._headers, "cache-control": "no-cache"})
@@ -116,5 +114,5 @@ class RecordedOnly:
 
     def _not_found(self, request: Request, path: str) -> Response:
         root = str(request.scope["path"]).removesuffix(path)
-        content = gallery.missing_page(list(self._runs), root)
+        content = film.missing_page(list(self._runs), root)
         return HTMLResponse(content, 404, {**self._headers, "cache-control": "no-store"})

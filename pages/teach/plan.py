@@ -21,7 +21,7 @@ def page() -> None:
     """Show the plan, and lead to its pages."""
     show.header("plan", is_article=True)
     with st.container(horizontal=True, gap="small", key="plan-pages"):
-        st.caption(_("It prints on one page of A4."), width="content")
+        st.caption(_("Prints on one A4 page."), width="content")
         for name, query in _PAGES.items():
             show.link(name, query=query)
     words = show.words("plan")

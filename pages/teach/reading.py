@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.app import show
-from pages.app.lessons.pupils import classes
+from pages.app.lessons.open_lesson import classes
 from pages.app.runs import run_words, runs_access
 from pages.i18n import N_, _, language
 from tfm_core.lessons import attempts
@@ -60,7 +60,7 @@ def pupils(lesson: str) -> list[Pupil]:
 @st.cache_data(show_spinner=False, ttl=TICK, max_entries=32)
 def _pupils(root: str, lesson: str, spoken: str) -> list[Pupil]:
     found = {one.browser: one for one in attempts.attempts(lesson)}
-    new = sorted(found, key=lambda browser: _came(found[browser]))
+    new = sorted(found, key=lambda browser: _joined_at(found[browser]))
     numbers = classes().admit(lesson, new)  # who has a number keeps it
     return [
         _pupil(number, found.get(browser) or Attempt(lesson, browser))
@@ -74,7 +74,7 @@ def forget(lesson: str) -> None:
     _pupils.clear()
 
 
-def _came(attempt: Attempt) -> tuple[str, str]:
+def _joined_at(attempt: Attempt) -> tuple[str, str]:
     """Return when a pupil came, as far as answers and runs tell."""
     times = [answer.at for answer in attempt.answers.values()]
     times += [run.meta.created for run in attempt.trained(runs_access.store())[-1:]]

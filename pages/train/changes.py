@@ -68,7 +68,7 @@ def _buttons(checked: CheckedDraft, paths: list[str], preset: str) -> None:
         icon=":material/restart_alt:",
         key="configure-reset",
         help=_("Back to “{preset}”.", preset=preset) if preset else _("Back to where you began."),
-        on_click=lambda: state.set_draft(state.current_draft().begun),
+        on_click=lambda: state.set_draft(state.current_draft().baseline),
     )
     n = len(paths)
     if not n:
@@ -85,7 +85,7 @@ def _buttons(checked: CheckedDraft, paths: list[str], preset: str) -> None:
 
 
 def _row(path: str, checked: CheckedDraft) -> None:
-    begun = checked.draft.begun if path in _NAMES else checked.reference
+    begun = checked.draft.baseline if path in _NAMES else checked.reference
     words = _difference(path, begun, checked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="stretch")
@@ -104,7 +104,7 @@ def _effect(checked: CheckedDraft, paths: list[str], threads: int) -> None:
         return
     before, changed = last
     compared = {_named(before, changed, checked): before}
-    begun = _parsed(checked.draft.begun)
+    begun = _parsed(checked.draft.baseline)
     if begun is not None and begun != before and len(paths) > 1:
         compared[_("All {n} changes", n=len(paths))] = begun
     now, *then = [run_time.sizes(one) for one in (experiment, *compared.values())]
@@ -169,7 +169,7 @@ def _last(
     Invalid states in between are no change, nor is what follows another setting.
     """
     for moment in reversed(past):
-        if moment.begun != draft.begun:
+        if moment.baseline != draft.baseline:
             return None
         before = _parsed(moment.values)
         if before is not None and before != experiment:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import url_config, view_link
+from pages.app.address import view
 from pages.app.lessons import open_lesson
-from pages.app.settings import controls, drafts, own_choice
+from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft, Draft
 from pages.app.typed import escape
 from pages.i18n import _
@@ -44,7 +44,7 @@ def page() -> None:
     advice = tuple(one for one in checked.advice if not open_lesson.asks_for(one.field))
     checked = replace(checked, advice=advice)
     preset = drafts.preset_of(draft)
-    if not checked.concerned <= set(play.PLAYED):
+    if not checked.flagged <= set(play.PLAYED):
         st.session_state[_ALL] = True
     with st.container(key="play"):
         left, right = st.columns([1, 3.4], gap="medium")
@@ -61,12 +61,12 @@ def page() -> None:
         threads=state.threads(),
         preset="" if preset is None else _(PRESETS[preset].label),
     )
-    own_choice.area(checked)
+    controls.data_set_choice(checked)
     if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):
         _all(checked, preset)
-    is_preset = not drafts.differences(draft.values, draft.begun)
+    is_preset = not drafts.differences(draft.values, draft.baseline)
     start.bar(checked, preset if is_preset else None)
-    url_config.mirror(state.configuration_query(draft))
+    drafts.write_link(state.configuration_query(draft))
     with right:
         at_work.of_draft(checked.experiment)
 
@@ -145,12 +145,12 @@ def _read_link() -> None:
     if st.session_state.get(_LINK_READ):
         return
     st.session_state[_LINK_READ] = True
-    query = url_config.settings_in(view_link.query())
+    query = drafts.link_settings(view.query())
     if query:
-        values, sentences = url_config.read(query)
-        state.set_draft(values, base=url_config.base_of(query))
+        values, sentences = drafts.draft_of_link(query)
+        state.set_draft(values, base=drafts.link_base(query))
         st.session_state[_LINK_PROBLEMS] = sentences
-        made = url_config.made_in(query)
+        made = drafts.link_versions(query)
         if made is not None:
             st.session_state[_LINK_MADE] = (made, values)
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.lessons import open_lesson
-from pages.app.runs import comparison, run_actions, run_words, runs_access, studies
+from pages.app.runs import comparison, run_actions, run_words, runs_access
 from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.inspect.differences import change_text, differences
@@ -58,7 +58,7 @@ def _cure_button(run: Run, cure: Arm, *, key: str, is_first: bool = False) -> No
     words = _("Starts a new run.")
     if run.status.is_active:
         words = _("Stops this run and starts a new one.")
-    studies.cure_button(run, cure, key=key, on_click=_start_cure, is_first=is_first, words=words)
+    comparison.cure_button(run, cure, key=key, on_click=_start_cure, is_first=is_first, words=words)
 
 
 def _start_cure(run: Run, cure: Arm) -> None:

@@ -10,7 +10,7 @@ from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.runs import comparison, run_actions
 from pages.app.runs.run_actions import Start
-from pages.app.settings import own_choice
+from pages.app.settings import controls
 from pages.app.typed import escape
 from pages.i18n import _, paragraph
 from pages.train import start
@@ -36,7 +36,7 @@ def area(run: Run) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             own = _data(kind)
             part = _part(run)
-        own_choice.link(kind, "" if own is None else own.id)
+        controls.own_data_link(kind, "" if own is None else own.id)
         experiment: Experiment | None = None
         try:
             part = _schedule(part, fine_tuning.planned(run, own, part))
@@ -58,13 +58,13 @@ def words(run: Run) -> str:
 
 
 def _data(kind: str) -> UserSet | None:
-    sets = own_choice.sets(kind)
+    sets = controls.data_sets(kind)
     options = list(sets) if kind == "labels" else ["", *sets]
     chosen = st.selectbox(
         _("Set"),
         options,
         format_func=lambda one: (
-            own_choice.words(sets[one]) if one else _("Alice in Wonderland, first chapter")
+            controls.data_set_label(sets[one]) if one else _("Alice in Wonderland, first chapter")
         ),
         key=f"fine-tune-{kind}",
         width=320,

@@ -81,10 +81,10 @@ def of_draft(checked_draft: CheckedDraft, *, says_problems: bool) -> None:
     edition = "-".join(map(str, draft.edition))
     settings = checked_draft.settings
     shown = [settings[path] for path in PLAYED if path in settings]
-    values = draft.values, draft.begun
+    values = draft.values, draft.baseline
     _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition))
     for path in PLAYED if says_problems else ():
-        for sentence in checked_draft.at(path):
+        for sentence in checked_draft.problems_of(path):
             controls.error_text(sentence)
 
 

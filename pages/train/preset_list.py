@@ -64,7 +64,7 @@ def button(*, lock: str) -> None:
 
 def _list() -> None:
     names = _names(_filter())
-    st.caption(run_time.whose())
+    st.caption(run_time.estimate_source())
     with st.container(gap="xsmall"):
         for name in names:
             _row(PRESETS[name])

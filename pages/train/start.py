@@ -10,7 +10,6 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import url_config
 from pages.app.lessons import open_lesson
 from pages.app.runs import comparison, run_actions, run_time
 from pages.app.runs.run_actions import Start
@@ -113,7 +112,7 @@ def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
     """Apply the advice, unless the button belongs to an older draft."""
     draft = state.current_draft()
     if draft.edition == edition:
-        state.set_draft(drafts.chosen(draft.values, path, value), base=draft.begun)
+        state.set_draft(drafts.chosen(draft.values, path, value), base=draft.baseline)
 
 
 def _why_not(checked: CheckedDraft) -> None:
@@ -166,7 +165,7 @@ def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
         "train/needs",
         n=show.count(estimate.n_parameters),
         memory=show.size(estimate.memory_bytes),
-        time=run_time.takes_now(
+        time=run_time.estimate_text_now(
             experiment,
             device=state.device(),
             threads=state.threads(),
@@ -178,7 +177,7 @@ def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
         "train/needs-help",
         steps=f"{experiment.trained.steps:,}",
         step=show.size(estimate.step_bytes),
-        basis=run_time.whose(),
+        basis=run_time.estimate_source(),
     )
     why = advice_on(state.device(), experiment.trained)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
@@ -246,7 +245,7 @@ def _start(start: Start, original: Run | None) -> None:
     )
     if run is None:
         return
-    url_config.clear()
+    drafts.clear_link()
     if original is not None:
         comparison.open_comparison([original.id, run.id])
     run_actions.watch(run)

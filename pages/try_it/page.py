@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Choice, named
 from pages.app.lessons import bar
 from pages.app.navigation import head
@@ -91,7 +91,7 @@ def page() -> None:
                 head.step([trained.model_of(run)[1]])
             if run is not None or chosen == OWN_TEXT:
                 draw = st.fragment(kind.draw) if kind.is_part else kind.draw
-                with view_link.warnings_in(st.container()):
+                with view.warnings_in(st.container()):
                     draw(run)
                 if kind.is_part and run is not None:
                     show.link("attention", _("Open all maps"), {"run": run.id})
@@ -101,7 +101,7 @@ def page() -> None:
 
 def _asked() -> str:
     """Return the kind that the link asks for, or that was chosen for this run, or ""."""
-    linked = view_link.new_value(VIEW)
+    linked = view.new_value(VIEW)
     return linked if linked in KINDS else view.chosen_for(f"{SCOPE}-view", _holder())
 
 

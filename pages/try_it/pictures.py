@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app import article, show, state
+from pages.app.address import view
 from pages.app.address.parameters import Number
-from pages.app.model import digit_models, question
+from pages.app.model import your_input
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.shown_run import Needs
 from pages.app.typed import escape
@@ -105,14 +105,14 @@ class LinkedDrawing:
 
 def draw(run: Run) -> None:
     """Read a drawn digit with all saved weights."""
-    digit_models.board(run, partial(_board, run))
+    your_input.drawing_board(run, partial(_board, run))
 
 
 def _board(run: Run, is_ready: bool) -> None:
     key = f"draw-{run.id}"
-    pictures = digit_models.samples(run)
+    pictures = your_input.example_pictures(run)
     shown = _on_board(run, key)
-    reading, note = digit_models.reading_or_note(
+    reading, note = your_input.reading_or_note(
         shown.picture(pictures), partial(look_at, run), is_ready=is_ready
     )
     model = run.experiment.model_as(ViTConfig)
@@ -160,7 +160,7 @@ def _on_board(run: Run, key: str) -> DrawnDigit:
                 picture = user_picture.from_text(wanted.removeprefix(PICTURE), facts)
                 digit = base64.b64encode(picture.tobytes()).decode()
             except ValueError as error:
-                view_link.warn(_(error))
+                view.warn(_(error))
                 view.put("draw", digit=FIRST_DIGIT)
                 digit = wanted = view.ask(LinkedDrawing, "draw").digit
         current = DrawnDigit(current.number + 1, digit)
@@ -186,7 +186,7 @@ def look_at(run: Run, picture: Picture) -> LabReading:
     best = int(shares[-1].argmax())
     since = meanings[best][0]
     assert since is not None
-    answer = digit_models.answer((steps, shares), classes, words)
+    answer = your_input.describe_answer((steps, shares), classes, words)
     return LabReading(
         steps=steps,
         shares=shares,
@@ -470,4 +470,4 @@ def check(run: Run, pieces: list[Piece], reading: CaptionReading, *, of: str) ->
         with suppress(ValueError):  # of two sizes they may overlap then
             swapped = captions.look_at_scene(run, captions.swap_places(pieces), step)
             asked = {"swap": about_swap(reading, swapped), **asked}
-    question.check(asked, of=f"{run.id} {step} {of}")
+    article.check(asked, of=f"{run.id} {step} {of}")

@@ -10,12 +10,12 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.app import show, typed
+from pages.app import article, show, typed
 from pages.app.address import view
-from pages.app.model import question, sentence_field
+from pages.app.model import your_input
 from pages.app.runs import run_actions, run_time
 from pages.app.runs.shown_run import Needs
-from pages.app.settings import own_choice
+from pages.app.settings import controls
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.try_it import answer
@@ -122,8 +122,8 @@ def read(run: Run) -> None:
         holds_for=run.id,
     )
     text = view.one(offered, "text", "read")
-    reading = surprisals(run, typed.within(text, MAX_READ))
-    sentence_field.mark_unknown(text_task(run.experiment.task), text)
+    reading = surprisals(run, typed.check_length(text, MAX_READ))
+    your_input.mark_unknown(text_task(run.experiment.task), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
     tokens, nats = reading["token"].tolist(), reading["nats"].to_numpy()
     box = st.container(border=True)
@@ -205,7 +205,7 @@ def _ask_about_order(run: Run, reading: pd.DataFrame) -> None:
         return
     mark = trained.checkpoint_mark(run)
     asked = about_order(reading, surprisals(run, backwards))
-    question.check({"order": asked}, of=f"{run.id} {mark} {every}")
+    article.check({"order": asked}, of=f"{run.id} {mark} {every}")
 
 
 def lens(run: Run) -> None:
@@ -217,7 +217,7 @@ def lens(run: Run) -> None:
         help=lambda: _("Shows the first {n} tokens.", n=MAX_SHOWN - 1),
         holds_for=run.id,
     )
-    _look_through(run, typed.within(view.one(offered, "text", "lens"), MAX_LOOKED))
+    _look_through(run, typed.check_length(view.one(offered, "text", "lens"), MAX_LOOKED))
     show.code(lens_logits)
 
 
@@ -241,7 +241,7 @@ def add(run: Run) -> None:
         help=lambda: _("Up to {n} digits each, such as 12+34.", n=n),
         holds_for=run.id,
     )
-    text = typed.within(view.one(offered, "text", "add"), MAX_SUM)
+    text = typed.check_length(view.one(offered, "text", "add"), MAX_SUM)
     source, written, truth, chances = answer_sum(run, text)
     sure = show.percent(float(chances.to_numpy().max(1).prod()))
     st.markdown(
@@ -278,8 +278,8 @@ def _sentence(
             for index, example in enumerate(examples):
                 st.button(example, key=f"{key}-example-{index}", on_click=take, args=(example,))
         with st.popover(_("Add a word"), icon=":material/dictionary:"):
-            sentence_field.chips(task, {_("Words of the task"): sorted(words)}, key=key)
-    return typed.within(text, most)
+            your_input.chips(task, {_("Words of the task"): sorted(words)}, key=key)
+    return typed.check_length(text, most)
 
 
 def sentiment(run: Run) -> None:
@@ -292,7 +292,7 @@ def sentiment(run: Run) -> None:
     except ValueError as error:
         show.problem(error)
         typed_text = str(st.session_state["sentiment-text"])[:MAX_SENTENCE]
-        sentence_field.suggest(text_task(run.experiment.task), typed_text, key="sentiment")
+        your_input.suggest(text_task(run.experiment.task), typed_text, key="sentiment")
         return
     _answer(sentence)
     _words(run, sentence)
@@ -368,7 +368,7 @@ def _words(run: Run, sentence: SentenceReading) -> None:
     with right:
         asked = about_word(sentence)
         of = f"{run.id} {sentence.step} {sentence.words}"
-        if asked is not None and not question.guess(asked, "word", of=of):
+        if asked is not None and not article.guess(asked, "word", of=of):
             return
         table = explanations(sentence)
         figure = chart(
@@ -444,7 +444,7 @@ def _spans() -> None:
     pair = task.sample(random.Random(_SEED))
     source, target = escape(task.join_src(pair.src)), escape(task.join_tgt(pair.tgt))
     st.markdown(f"{source}  \n:gray[:material/subdirectory_arrow_right:] **{target}**")
-    time = run_time.takes(preset.experiment)
+    time = run_time.estimate_text(preset.experiment)
     if st.button(
         _("Train it and watch, {time}", time=time),
         icon=":material/play_arrow:",
@@ -475,7 +475,7 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
     asked = about_gap(blank)
     of = f"{run.id} {step} {tokens} {blank.position}"
     with left:
-        is_shown = asked is None or question.guess(asked, "gap", of=of)
+        is_shown = asked is None or article.guess(asked, "gap", of=of)
     if is_shown:
         _choice(left, step, blank)
     with right:
@@ -571,7 +571,7 @@ def own_text(_run: Run | None = None) -> None:
 def _train(text: str, unit: str) -> None:
     """Keep the text as a data set, and train on it."""
     values = PRESETS["gpt-text"].experiment.model_dump()
-    data = own_choice.keep_text(text, unit).id if text else ""
+    data = controls.keep_text(text, unit).id if text else ""
     values["task"] |= {"data": data, "unit": unit}
     name = _("My text") if text else "Alice"
     run = run_actions.start(Experiment.parse(values), name=f"{name}, {_(UNITS[unit].label)}")

@@ -13,13 +13,13 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.app import show, typed
+from pages.app import article, show, typed
 from pages.app.address import view
 from pages.app.address.parameters import Number
-from pages.app.model import question, sentence_field
+from pages.app.model import your_input
+from pages.app.model.answer import gloss_switch, glosses_of_run
 from pages.app.navigation import head
 from pages.app.runs.shown_run import Needs
-from pages.app.settings import glosses
 from pages.app.typed import escape
 from pages.components.writing_desk import DeskView, writing_desk
 from pages.i18n import N_, _, paragraph
@@ -273,31 +273,31 @@ def _text(run: Run, step: int, choices: DeltaGenerator) -> tuple[Source, str]:
     offered = view.text(label, _first(run, task), MAX_TEXT, help=help, holds_for=words)
     text = str(view.one(offered, "text", SCOPE))
     with choices.container(horizontal=True, gap="small"):
-        sentence_field.buttons(task, key=SCOPE)
+        your_input.sentence_buttons(task, key=SCOPE)
     source = _read(run, step, task, text)
     if task.missing is None:
         before: Sequence[str] = ()
         with suppress(ValueError):
             before = task.tokenize(text) if text.strip() else ()
         if candidates := next_words(task, before):
-            sentence_field.chips(task, {_("Possible next words"): list(candidates)}, key=SCOPE)
+            your_input.chips(task, {_("Possible next words"): list(candidates)}, key=SCOPE)
     return source, text
 
 
 def _read(run: Run, step: int, task: TextTask, text: str) -> Source:
     """Return the source of a text; if it is invalid, say why and keep the last one."""
     try:
-        source = source_of(run, typed.within(text, MAX_TEXT), step)
+        source = source_of(run, typed.check_length(text, MAX_TEXT), step)
     except ValueError as error:
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if 0 < len(text) <= MAX_TEXT:
-            sentence_field.suggest(task, text, key=SCOPE)
+            your_input.suggest(task, text, key=SCOPE)
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else _first(run, task)
         st.caption(_("Showing “{text}”", text=escape(shown)))
         return source_of(run, shown, step)
     st.session_state[_READ] = (run.id, text)
-    sentence_field.mark_unknown(task, text)
+    your_input.mark_unknown(task, text)
     return source
 
 
@@ -308,7 +308,7 @@ def _first(run: Run, task: TextTask) -> str:
     try:
         return str(run.probe().items[0]["src_text"])
     except (OSError, ValueError, LookupError):
-        return sentence_field.drawn_text(task, seed=0)
+        return your_input.sample_text(task, seed=0)
 
 
 def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
@@ -390,7 +390,7 @@ def _desk(
             run_id=run.id,
             aligning="" if aligning is None else f"{aligning[0] + 1}.{aligning[1] + 1}",
         )
-        glosses.switch(run.experiment, key=f"{SCOPE}-glosses")
+        gloss_switch(run.experiment, key=f"{SCOPE}-glosses")
     writing_desk(
         writing,
         head_map(writing.attention, layer, number),
@@ -400,7 +400,7 @@ def _desk(
             forced=[source.vocabulary.token(id) for _place, id in forced],
             own=own,
             is_drawn=how.method == SAMPLE,
-            glosses=glosses.shown(run.experiment),
+            glosses=glosses_of_run(run.experiment),
             language=language_of(run.experiment),
         ),
         force=lambda place, id: view.put(SCOPE, forced=_toggled(forced, place, id)),
@@ -458,7 +458,7 @@ def _next(run: Run, source: Source, ids: Ids, sampling: SamplingConfig) -> None:
     if sampling.temperature < _HOT:
         hotter, _facts = next_token(source, ids, replace(sampling, temperature=_HOT))
         asked = about_temperature(upcoming, hotter)
-        question.check({"temperature": asked}, of=f"{run.id} {source.mark} {ids} {sampling}")
+        article.check({"temperature": asked}, of=f"{run.id} {source.mark} {ids} {sampling}")
 
 
 def _toggled(forced: Forced, place: int, id: int) -> Forced:
@@ -563,7 +563,7 @@ def _no_truth(source: Source) -> None:
     st.info(_("The task has no answer for this sentence. Try:"), icon=":material/help:")
     with st.container(horizontal=True, gap="small"):
         for seed in range(3):
-            text = sentence_field.drawn_text(task, seed)
+            text = your_input.sample_text(task, seed)
             st.button(
                 text, key=f"{SCOPE}-known-{seed}", on_click=partial(view.put, SCOPE, text=text)
             )

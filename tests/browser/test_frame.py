@@ -70,7 +70,7 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
     tab.page.keyboard.press("Backspace")
     first = tab.strip.get_by_role("option").first
     expect(first).to_contain_text("Sliding window")
-    expect(first).to_contain_text("Attend only to neighbours.")
+    expect(first).to_contain_text("Tokens attend only to their neighbours")
     tab.page.keyboard.press("Enter")
     expect(tab.page).to_have_url(re.compile(r"/masks\?.*mask=window"))
     expect(tab.main.get_by_role("radio", name="Sliding window")).to_be_checked()
@@ -87,7 +87,7 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
     panel = tab.open_menu()
     panel.get_by_role("button", name="Copy link").first.click()
     expect(panel).to_contain_text("Copying is blocked.")
-    field = panel.get_by_role("textbox", name="Opens this page as it is.")
+    field = panel.get_by_role("textbox", name="Opens this page with its current settings.")
     expect(field).to_have_value(address)
     expect(field).to_be_focused()
     assert panel.evaluate(INSIDE)

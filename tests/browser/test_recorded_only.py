@@ -97,7 +97,7 @@ def test_the_first_screen_moves_and_runs_play_on_pages_of_their_own(visit) -> No
 
     # without motion the first screen is at rest
     page.emulate_media(reduced_motion="reduce")
-    page.get_by_role("link", name="All recorded trainings").click()
+    page.get_by_role("link", name="All recorded runs").click()
     expect(page.locator(".card")).to_have_count(14)
     expect(page.locator("#hero .where")).to_have_text("Step 1,000 of 1,000")
     await_js(page, "() => 'ready' in document.documentElement.dataset")

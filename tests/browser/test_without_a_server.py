@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from pages.app.files.film import film
+from pages.app.runs.film import film
 from tests.browser.tab import PATIENCE, await_js
 from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.maps import MapView
@@ -123,13 +123,13 @@ def test_a_model_of_texts_answers_in_the_page_as_the_run_does(
     tab = open_file(korean_film)
     await_ready(tab)
     expect_answers(tab, korean, 3)
-    field = tab.get_by_label("Type words that it knows")
+    field = tab.get_by_label("Type words that the model knows")
     field.fill("the CAT slept")
     field.press("Enter")
     assert answer(tab) == list(look_at_text(korean, "the cat slept").answer)
     field.fill("the zebra slept")
     tab.get_by_role("button", name="Answer", exact=True).click()
-    expect(tab.locator("#asking .answer")).to_contain_text("The model does not know “zebra”")
+    expect(tab.locator("#asking .answer")).to_contain_text("The model doesn't know “zebra”")
 
 
 @pytest.mark.wide

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from pages.app.lessons.score_report import may_frame
+from pages.app.lessons.open_lesson import may_frame
 from tests.lessons.made import WORDS, written
 from tfm_core.cli import main
 from tfm_core.lessons import catalogue

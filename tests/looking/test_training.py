@@ -73,7 +73,7 @@ def test_losses_that_are_no_numbers_are_counted_whatever_the_last_one_is(store, 
     status, curves = store.get(loop.run.id).status, loop.run.curves()
     assert status.state == "finished"
     assert f"{steps // 20} of {steps} losses are not numbers, the first at step 20" in status.reason
-    assert run_words.symptom_marks(loop.run) == [(20, "not a number")]
+    assert run_words.symptom_marks(loop.run) == [(20, "NaN")]
     assert np.isnan(curves.steps["loss"][curves.steps["step"] == 20]).all()
 
 

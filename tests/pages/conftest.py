@@ -10,7 +10,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from pages.app.model import digit_models
+from pages.app.model import your_input
 from pages.app.runs import comparison, run_time, runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
@@ -84,7 +84,7 @@ def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> RunStore:
 @pytest.fixture
 def digits_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Boards for digits wait for their models, which another test may have loaded or not."""
-    monkeypatch.setattr(digit_models, "are_loaded", lambda _run: True)
+    monkeypatch.setattr(your_input, "models_are_loaded", lambda _run: True)
 
 
 @pytest.fixture

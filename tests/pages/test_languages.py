@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages import i18n
-from pages.app.address.old_addresses import current
 from pages.app.navigation import page_table
+from pages.app.navigation.page_table import current_address
 from tests.pages import pseudo
 from tfm_core import languages
 from tfm_core.inspect.tensors.operations import OPERATIONS
@@ -94,7 +94,7 @@ def test_sessions_speak_apart_and_keep_their_language_from_page_to_page(language
 @pytest.mark.core(6)
 @pytest.mark.parametrize("name", [*page_table.PAGES, *page_table.FINDINGS])
 def test_page_changes_its_language_while_it_runs(name, language, recorded, open_page, monkeypatch):
-    of_page, query = current(name, {})
+    of_page, query = current_address(name, {})
     page = page_table.PAGES[of_page]
     query |= {"run": "recorded-korean"} if page.shows_run else {}
     app = open_page(page.file, **query)

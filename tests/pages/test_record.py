@@ -12,9 +12,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from pages.app.address.old_addresses import current
-from pages.app.model import question
-from pages.app.navigation.page_table import FINDING, FINDINGS, PAGES
+from pages.app import article
+from pages.app.navigation.page_table import FINDING, FINDINGS, PAGES, current_address
 from tests.pages.changing import changed_once
 from tests.pages.opening import opened_at
 from tests.pages.shown import assert_as_recorded, shown_at_last
@@ -75,7 +74,7 @@ def opened(tmp_path_factory):
 def test_a_page_shows_what_it_showed(request, monkeypatch, recorded, name, query):
     asked = dict(parse_qsl(query, keep_blank_values=True))
     if asked.pop(ANSWERED, None) is not None:
-        monkeypatch.setattr(question, "_is_guessed", lambda _name: True)
+        monkeypatch.setattr(article, "_is_guessed", lambda _name: True)
     if asked.get("run") == OPENED:
         run = request.getfixturevalue("opened")
         shutil.copytree(run.folder, recorded.root / OPENED)
@@ -85,8 +84,8 @@ def test_a_page_shows_what_it_showed(request, monkeypatch, recorded, name, query
 
 @pytest.mark.parametrize("name", [*PAGES, *FINDINGS])
 def test_each_control_changes_what_it_changed(recorded, monkeypatch, name):
-    monkeypatch.setattr(question, "_is_guessed", lambda _name: True)
-    page, query = current(name, {})
+    monkeypatch.setattr(article, "_is_guessed", lambda _name: True)
+    page, query = current_address(name, {})
     app = opened_at(PAGES[page].file, **query)
     before, changes = shown_at_last(app, name), []
     for _key in changed_once(app, most=MAX_CONTROLS):

@@ -108,13 +108,13 @@ LISTS = re.compile(r"(?<!sweep_)store\(\)\.list\(\)")
 MAY_CHANGE = {
     "pages/app/runs/run_actions.py",
     "pages/compare/sweeps/actions.py",  # trials are runs as all others
-    "pages/teach/reset.py",  # only the host may
+    "pages/teach/classroom.py",  # only the host may
 }
 MAY_LIST = {
     "visitors.py",
     "live.py",  # counts what trains, and names none of it
     "speed.py",  # too
-    "warm.py",  # reads ahead
+    "preload.py",  # reads ahead
 }
 
 

@@ -44,8 +44,8 @@ INTERNALS = "pages.server.streamlit_internals"
 LATE = {"torch", "optuna", "pandas"}
 """Packages that a server's threads load when something first asks for them."""
 IN_THE_ADDRESS = {
-    "pages.app.address.view_link",  # views
-    "pages.app.address.url_config",  # the configuration
+    "pages.app.address.view",  # views
+    "pages.app.settings.drafts",  # the configuration
     "pages.app.state",  # the current run, and the whole address to copy
     "pages.i18n",  # the language, which lies below what pages share
 }

@@ -114,7 +114,7 @@ class Stop(Task):
         """Compare with the answer of the run."""
         question = self.asked(work)
         if question is None or question.answer not in question.options:
-            raise StudentError("The run will answer.")
+            raise StudentError("Let’s see what the run shows.")
         return Verdict(question.is_right(answer), question.because, work.run.id)
 
 

@@ -1,18 +1,24 @@
-"""The visitor of a session: logging in, which runs are listed, and what may be done with them."""
+"""The visitor of a session: cookie, login, which runs are listed, and what may be done with them.
+
+The cookie is set with the page, because a websocket cannot set cookies.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 from collections.abc import Mapping
+from http.cookies import SimpleCookie
 from typing import Any
 
 import streamlit as st
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.errors import StreamlitSecretNotFoundError
 
 from pages.app import state
-from pages.app.accounts import cookies
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.i18n import _
@@ -98,7 +104,7 @@ def lists(run: Run) -> bool:
     return run.meta.recorded or visitor().began(run) or not settings.read().public
 
 
-def at_hand() -> list[Run]:
+def available_runs() -> list[Run]:
     """Return the runs to choose from: the listed ones, and those that a link opened."""
     runs = listed()
     ids = {run.id for run in runs}
@@ -109,7 +115,7 @@ def at_hand() -> list[Run]:
 
 def with_lessons() -> list[Run]:
     """Return the runs to choose from, then the recorded runs of lessons."""
-    return [*at_hand(), *runs_access.store().lessons()]
+    return [*available_runs(), *runs_access.store().lessons()]
 
 
 def watches(run: Run) -> bool:
@@ -149,7 +155,7 @@ def badge(run: Run) -> str:
 
 def _opened() -> list[Run]:
     """Return the current run and the one that the address compares it with."""
-    other = view_link.query().get("versus", "").removeprefix("run:")
+    other = view.query().get("versus", "").removeprefix("run:")
     ids = dict.fromkeys([state.current_run_id(), other])
     runs = []
     for run_id in filter(None, ids):
@@ -164,7 +170,7 @@ def _token() -> str:
     Stored in the session, which outlives its connection.
     """
     if _TOKEN not in st.session_state:
-        sent = st.context.cookies.get(cookies.VISITOR)  # not a text in a test of a page
+        sent = st.context.cookies.get(VISITOR_COOKIE)  # not a text in a test of a page
         is_known = isinstance(sent, str) and is_token(sent)
         st.session_state[_TOKEN] = sent if is_known else new_token()
     return str(st.session_state[_TOKEN])
@@ -185,7 +191,7 @@ def login() -> None:
     with st.popover(_("Log in"), icon=":material/login:", key="login-menu"):
         for name in names:
             is_default = name == DEFAULT_PROVIDER
-            usual = _("Log in with the usual login")
+            usual = _("Log in")
             _login_button(
                 name,
                 usual if is_default else _("Log in with {provider}", provider=name.capitalize()),
@@ -201,3 +207,51 @@ def _login_button(name: str, label: str) -> None:
         on_click=st.login,
         args=(None if name == DEFAULT_PROVIDER else name,),
     )
+
+
+VISITOR_COOKIE = "tfm_visitor"
+
+_YEAR = 365 * 24 * 3600
+_CONDITIONS = (b"if-none-match", b"if-modified-since")
+
+
+class Cookies:
+    """Give each browser a token with its first page."""
+
+    def __init__(self, app: ASGIApp, *, path: str = "/") -> None:
+        """Wrap an app. path: where it is served, and the path of the cookies."""
+        self.app, self.path = app, path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        sent = cookie_parser(headers.get("cookie", "")).get(VISITOR_COOKIE, "")
+        token = sent if is_token(sent) else new_token()
+        proxied = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+        is_secure = "https" in (scope.get("scheme"), proxied)  # TLS, perhaps to a proxy
+
+        async def with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answer = MutableHeaders(scope=message)
+                if answer.get("content-type", "").startswith("text/html"):
+                    answer.append("set-cookie", self._cookie(token, is_secure))
+                    answer["cache-control"] = "no-cache, private"  # a proxy's would go to others
+            await send(message)
+
+        if token != sent:  # "not modified" is no answer that a cookie could go with
+            kept = [pair for pair in scope["headers"] if pair[0] not in _CONDITIONS]
+            scope = {**scope, "headers": kept}
+        await self.app(scope, receive, with_cookie)
+
+    def _cookie(self, token: str, is_secure: bool) -> str:
+        """Return a Set-Cookie value."""
+        cookie: SimpleCookie = SimpleCookie({VISITOR_COOKIE: token})
+        morsel = cookie[VISITOR_COOKIE]
+        morsel["path"], morsel["samesite"], morsel["httponly"] = self.path, "Lax", True
+        morsel["max-age"] = _YEAR
+        if is_secure:
+            morsel["secure"] = True
+        return morsel.OutputString()

@@ -17,8 +17,8 @@ from tfm_core.runs.run import ID
 
 T = TypeVar("T")
 
-_MAX_SAID = 20  # characters of a link that a sentence repeats
-_MAX_NAMED = 8  # names that a sentence lists
+_MAX_QUOTED = 20  # characters of a link that a sentence repeats
+_MAX_LISTED = 8  # names that a sentence lists
 
 
 class InvalidValue(ValueError):
@@ -34,8 +34,8 @@ class InvalidValue(ValueError):
 class Parameter(ABC, Generic[T]):
     """One value in an address.
 
-    query: its name there. first: what is shown without it. key: of its widget, else its name.
-    always_in_url: it is in the link where it is the first, too.
+    query: its name there. first: its default. key: of its widget, by default its name.
+    always_in_url: the link has it even if it is the default.
     """
 
     query: str
@@ -46,7 +46,7 @@ class Parameter(ABC, Generic[T]):
 
     @abstractmethod
     def parse(self, text: str) -> T:
-        """Return the value of a link's text. Raises Unfit."""
+        """Return the value of a link's text. Raises InvalidValue."""
 
     def fits(self, state: object) -> bool:
         """Return whether a widget's state is valid for this parameter."""
@@ -73,13 +73,13 @@ class Parameter(ABC, Generic[T]):
         """Return the value to show, and a message if the link asks for something else."""
         try:
             return self.parse(text), ""
-        except InvalidValue as unfit:
-            used = otherwise if unfit.nearest is None else cast(T, unfit.nearest)
+        except InvalidValue as error:
+            used = otherwise if error.nearest is None else cast(T, error.nearest)
             problem = _(
                 "{query} is “{text}” in the link, but must be {rule}; {used} is shown.",
                 query=self.query,
-                text=text[:_MAX_SAID],
-                rule=unfit.rule,
+                text=text[:_MAX_QUOTED],
+                rule=error.rule,
                 used=self.words(used),
             )
             return used, problem
@@ -91,7 +91,7 @@ def one_of(names: Iterable[object]) -> str:
 
 def _listed(names: Iterable[object]) -> str:
     texts = [str(name) for name in names]
-    return ", ".join(texts[:_MAX_NAMED]) + (", …" if len(texts) > _MAX_NAMED else "")
+    return ", ".join(texts[:_MAX_LISTED]) + (", …" if len(texts) > _MAX_LISTED else "")
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,7 @@ def named(
 class Choices(Parameter[tuple[str, ...]]):
     """Some of the names, separated by commas.
 
-    maximum: how many names there may be; None for all of them. is_sorted: they stand in the order
-    of ``names``, however they were chosen.
+    maximum: the most names allowed; None for all. is_sorted: keep them in the order of ``names``.
     """
 
     names: tuple[str, ...]
@@ -147,7 +146,7 @@ class Choices(Parameter[tuple[str, ...]]):
     def parse(self, text: str) -> tuple[str, ...]:
         """Return the names, each once; all of them or, where one is unknown, none.
 
-        Raises Unfit; where there are too many names, it has the first of them.
+        Raises InvalidValue, which suggests the first names if there are too many.
         """
         chosen = dict.fromkeys(filter(None, text.split(",")))
         if any(name not in self.names for name in chosen):
@@ -178,7 +177,7 @@ class Choices(Parameter[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class Number(Parameter[int]):
-    """A whole number from ``low`` to ``high``. offset: the link says that much more than it is."""
+    """A whole number from ``low`` to ``high``. offset: added to the number in the link."""
 
     low: int
     high: int
@@ -207,31 +206,31 @@ NEWEST = -1
 
 @dataclass(frozen=True)
 class SavedStep(Parameter[int]):
-    """A step that a run kept, or NEWEST for the newest, whichever that is.
+    """A saved step of a run, or NEWEST for the newest, whichever that is.
 
-    steps: all of them, ascending; none where they are not known yet.
+    steps: all saved steps, ascending; empty while they are unknown.
     """
 
     first: int = NEWEST
     steps: tuple[int, ...] = ()
 
     def parse(self, text: str) -> int:
-        """Return the step. Raises Unfit, with the nearest that is kept."""
+        """Return the step. Raises InvalidValue with the nearest saved step."""
         number = NEWEST if text == "newest" else whole(text)
         if number == NEWEST:
             return NEWEST
         if number is None or number < 0:
-            raise InvalidValue(_("newest, or the number of a step"))
+            raise InvalidValue(_("“newest” or a step number"))
         if self.steps and number not in self.steps:
             raise InvalidValue(one_of(self.steps), self.nearest(number))
         return self.nearest(number) if self.steps else number
 
     def nearest(self, step: int) -> int:
-        """Return the kept step that is nearest, NEWEST for the last."""
+        """Return the nearest saved step, NEWEST for the last."""
         if step == NEWEST:
             return NEWEST
-        found = min(self.steps, key=lambda kept: abs(kept - step))
-        return NEWEST if found == self.steps[-1] else found
+        nearest = min(self.steps, key=lambda saved: abs(saved - step))
+        return NEWEST if nearest == self.steps[-1] else nearest
 
     def fits(self, state: object) -> bool:
         return state == NEWEST or state in self.steps[:-1]
@@ -283,7 +282,7 @@ class Flag(Parameter[bool]):
 
 @dataclass(frozen=True)
 class Text(Parameter[str]):
-    """What a person typed, up to ``most`` characters; a longer one does not stand in the link."""
+    """A typed text; one of more than ``most`` characters is left out of the link."""
 
     most: int
 
@@ -293,7 +292,7 @@ class Text(Parameter[str]):
         return text
 
     def words(self, value: str) -> str:
-        return f"“{value[:_MAX_SAID]} …”"
+        return f"“{value[:_MAX_QUOTED]} …”"
 
     def in_url(self, value: str) -> bool:
         return len(value) <= self.most and super().in_url(value)
@@ -303,7 +302,7 @@ class Text(Parameter[str]):
 class Written(Parameter[T]):
     """A value with its own notation, such as a matrix.
 
-    reader: raises Unfit.
+    reader: raises InvalidValue.
     """
 
     reader: Callable[[str], T]
@@ -329,7 +328,7 @@ class RunIds(Choices):
     names: tuple[str, ...] = ()
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """Parse ids, each once. Raises Unfit."""
+        """Parse ids, each once. Raises InvalidValue."""
         ids = dict.fromkeys(text.split(","))
         valid = tuple(filter(ID.fullmatch, ids))[: self.maximum]
         if len(valid) < len(ids):
@@ -338,7 +337,7 @@ class RunIds(Choices):
         return valid
 
     def fits(self, state: object) -> bool:
-        return isinstance(state, list) and all(isinstance(one, str) for one in state)
+        return isinstance(state, list) and all(isinstance(run_id, str) for run_id in state)
 
     def words(self, value: tuple[str, ...]) -> str:
         return self.text(value) or _("the default")

@@ -25,7 +25,6 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.app.address import view_link
 from pages.app.address.parameters import (
     NEWEST,
     Choice,
@@ -40,6 +39,7 @@ from pages.app.address.parameters import (
     Written,
     named,
 )
+from pages.app.typed import escape
 from pages.i18n import _
 
 V = TypeVar("V")
@@ -281,7 +281,7 @@ def ask(
         field = placed(declared, name, scope, values)
         setattr(values, name, field.parameter.first)
         if name in hidden or not field.when(values):
-            view_link.clear([field.parameter])
+            clear_query([field.parameter])
             continue
         with places.get(name) or next(cells, None) or nullcontext():
             setattr(values, name, drawn(field))
@@ -310,28 +310,27 @@ def drawn(field: Field) -> Any:
     if isinstance(parameter, Number) and parameter.low == parameter.high:  # a slider needs two
         return parameter.low
     if field.holds_for:
-        _let_go(parameter, field.holds_for)
+        before = st.session_state.get(f"{parameter.key}-for", field.holds_for)
+        if before != field.holds_for and new_value(parameter) is None:
+            st.session_state.pop(parameter.key, None)  # it was chosen for something else
+            clear_query([parameter])
+        hold(parameter.key, field.holds_for)
     if field.is_linked:
-        view_link.follow(parameter)
-    problem = view_link.read(parameter)
+        linked = st.query_params.get(parameter.query)
+        if linked is None:
+            st.session_state.pop(parameter.key, None)
+        if linked != _written(parameter)[0]:
+            send_query()
+    problem = read_query(parameter)
     state = widget(
         field, st.session_state[parameter.key], key=parameter.key, persist_state="session"
     )
-    view_link.warn(problem)
+    warn(problem)
     value = parameter.value(state) if parameter.fits(state) else parameter.first
-    view_link.write(parameter, value)
+    write_query(parameter, value)
     if (asked := _ASKED.get()) is not None:
         asked[parameter.query] = parameter
     return value
-
-
-def _let_go(parameter: Parameter[Any], holds_for: str) -> None:
-    """Forget a value that was chosen for something else."""
-    before = st.session_state.get(f"{parameter.key}-for", holds_for)
-    if before != holds_for and view_link.new_value(parameter) is None:
-        st.session_state.pop(parameter.key, None)
-        view_link.clear([parameter])
-    hold(parameter.key, holds_for)
 
 
 def hold(key: str, holds_for: str) -> None:
@@ -380,7 +379,7 @@ def drawing(of: str = "") -> Iterator[None]:
 
     of: the part of the page that is drawn, where each of several is drawn by itself.
     """
-    key = f"{of}{view_link.ASKED}"
+    key = f"{of}{ASKED}"
     asked: dict[str, Parameter[Any]] = {}
     token = _ASKED.set(asked)
     try:
@@ -388,5 +387,130 @@ def drawing(of: str = "") -> Iterator[None]:
     finally:
         _ASKED.reset(token)  # what interrupts a page leaves its address alone
     before: Mapping[str, Parameter[Any]] = st.session_state.get(key, {})
-    view_link.clear(parameter for query, parameter in before.items() if query not in asked)
+    clear_query(parameter for query, parameter in before.items() if query not in asked)
     st.session_state[key] = asked
+
+
+T = TypeVar("T")
+
+_LINKED = "-linked"  # ends the keys of what a page wrote to the address
+ASKED = f"asked-fields{_LINKED}"
+"""The parameters that the page in sight asks for, by their names in the address."""
+
+
+def query() -> dict[str, str]:
+    return st.query_params.to_dict()
+
+
+def put_query(changes: Mapping[str, str | None]) -> None:
+    """Change the address in one step, one entry of the browser's history; None removes."""
+    old = query()
+    new = {**old, **changes}
+    query_with_changes = {name: text for name, text in new.items() if text is not None}
+    if query_with_changes != old:
+        st.query_params.from_dict(query_with_changes)
+        if st.session_state.get(_IS_SETTLED) and set(changes) - {"run", "lang"}:
+            st.session_state[_IS_CHANGED] = True
+
+
+_IS_SETTLED = "view-settled"
+_IS_CHANGED = "view-changed"
+
+
+def mark_drawn() -> None:
+    """Count changes of the address as the reader's from now on: the page is drawn."""
+    st.session_state[_IS_SETTLED] = True
+
+
+def forget_query() -> None:
+    """Forget what another page wrote to the address; changes are not the reader's until drawn."""
+    st.session_state[_IS_SETTLED] = st.session_state[_IS_CHANGED] = False
+    for key in [key for key in st.session_state if str(key).endswith(_LINKED)]:
+        del st.session_state[key]
+
+
+def is_changed() -> bool:
+    """Return whether the reader has changed what the page in sight shows."""
+    return bool(st.session_state.get(_IS_CHANGED))
+
+
+def new_value(parameter: Parameter[Any]) -> str | None:
+    """Return the text of a link that was just opened; None if the page itself wrote it."""
+    current = st.query_params.get(parameter.query)
+    return None if current == _written(parameter)[0] else current
+
+
+def read_query(parameter: Parameter[Any]) -> str:
+    """Set a widget to what the link asks for; call it before drawing the widget.
+
+    Returns a message if the link's value is invalid, until another value is chosen, else "".
+    """
+    text, key = new_value(parameter), parameter.key
+    is_valid = key in st.session_state and parameter.fits(st.session_state[key])
+    if text is None and key not in st.session_state and _written(parameter)[1] == parameter.key:
+        text = st.query_params.get(parameter.query)  # the browser went back to what was left
+    value = parameter.value(st.session_state[key]) if is_valid else parameter.first
+    if is_valid and st.session_state.get(f"{key}-drawn{_LINKED}", value) != value:
+        text = None  # a slow line brings the address as it was before the reader's choice
+    problem = f"{key}-problem{_LINKED}"
+    if text is not None:
+        value, sentence = parameter.follow(text, value)
+        st.session_state[problem] = (value, sentence)
+    if text is not None or not is_valid:
+        st.session_state[key] = parameter.state(value)
+    problem_value, sentence = st.session_state.get(problem, (value, ""))
+    return str(sentence) if problem_value == value else ""
+
+
+def send_query() -> None:
+    """Have the browser show the address, as it does not where a link leads to its own page."""
+    st.query_params.from_dict(query())
+
+
+def write_query(parameter: Parameter[T], value: T) -> None:
+    """Write a value to the link, unless it is the default."""
+    text = parameter.text(value) if parameter.in_url(value) else None
+    put_query({parameter.query: text})
+    st.session_state[f"{parameter.query}{_LINKED}"] = (text, parameter.key)
+    st.session_state[f"{parameter.key}-drawn{_LINKED}"] = value
+
+
+def clear_query(gone: Iterable[Parameter[Any]]) -> None:
+    """Remove parameters from the link; the session keeps them."""
+    present = [parameter for parameter in gone if parameter.query in st.query_params]
+    put_query({parameter.query: None for parameter in present})
+    for parameter in present:
+        st.session_state[f"{parameter.query}{_LINKED}"] = (None, parameter.key)
+
+
+_WARNINGS: ContextVar[DeltaGenerator | None] = ContextVar("_WARNINGS", default=None)
+
+
+@contextmanager
+def warnings_in(place: DeltaGenerator) -> Iterator[None]:
+    """Show what the link has wrong in a place: the controls themselves are not always in sight."""
+    before = _WARNINGS.set(place)
+    try:
+        yield
+    finally:
+        _WARNINGS.reset(before)
+
+
+def warnings_place() -> DeltaGenerator:
+    """Return where to show what the link has wrong."""
+    return _WARNINGS.get() or st.container()
+
+
+def warn(problem: str) -> None:
+    """Show a problem of the link, in a place that stays so that nothing moves."""
+    with warnings_place():
+        if problem:
+            st.warning(escape(problem), icon=":material/link_off:")
+
+
+def _written(parameter: Parameter[Any]) -> tuple[str | None, str]:
+    """Return what the page itself wrote to the address, and by the key of which widget."""
+    written: tuple[str | None, str] = st.session_state.get(
+        f"{parameter.query}{_LINKED}", (None, parameter.key)
+    )
+    return written

@@ -10,8 +10,8 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses, view_link
-from pages.app.lessons import open_lesson, score_report
+from pages.app.address import view
+from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.navigation.page_table import FINDING, PageFacts
 from pages.app.runs import run_actions, runs_access, shown_run
@@ -31,12 +31,12 @@ from tfm_core.runs.run import Run
 MAX_BUTTONS = 8
 """Options of a choice that have a button each; more are a list that opens."""
 _TICK = 1.0  # seconds between looks at what a stop waits for
-_GIVEN, _SAID, _NOTE = "task-given", "task-said", "task-note"
-_NO_RUN = N_("The tour needs a run that this server does not have.")
+_SUBMITTED, _FEEDBACK, _NOTE = "task-given", "task-said", "task-note"
+_NO_RUN = N_("The run of this tour is not on this server.")
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
+class _Position:
     """The task that the session is on, with the run of a tour."""
 
     lesson: Lesson
@@ -67,7 +67,7 @@ class _At:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Prompt:
     """What the bar asks, and what was answered.
 
     options: of a choice, what is kept -> what is shown. chosen, right: of the options, "" before
@@ -90,7 +90,7 @@ def bar() -> None:
     with st.container(key="task"):
         if lesson is None:
             return
-        at = _At(lesson, open_lesson.number(), open_lesson.run())
+        at = _Position(lesson, open_lesson.number(), open_lesson.run())
         stop = at.task if isinstance(at.task, Stop) else None
         if stop is not None and at.run is None:
             open_lesson.leave()
@@ -103,7 +103,7 @@ def bar() -> None:
         st.fragment(_bar, run_every=_TICK if waits else None)(at)
 
 
-def _follow_new_run(at: _At) -> None:
+def _follow_new_run(at: _Position) -> None:
     """Go on over a run that was started from the page meanwhile."""
     own = open_lesson.found_run(state.current_run_id())
     if own is None or at.over is None or at.run is None or own.meta.recorded:
@@ -155,13 +155,13 @@ def _begin(lesson: Lesson, number: int, run_id: str = "") -> None:
 # ---- the bar
 
 
-def _bar(at: _At) -> None:
-    name, wanted = old_addresses.current(at.task.page, at.task.view)
+def _bar(at: _Position) -> None:
+    name, wanted = page_table.current_address(at.task.page, at.task.view)
     page, finding = page_table.PAGES.get(name), wanted.get(FINDING)
     is_elsewhere = page is not None and (
         state.page() != page.url_path
         or (at.over is None and open_lesson.is_in_sight())
-        or (finding is not None and view_link.query().get(FINDING) != finding)
+        or (finding is not None and view.query().get(FINDING) != finding)
     )
     away = _away_words(at, page, is_elsewhere=is_elsewhere)
     with st.container(key="task-bar"):
@@ -170,12 +170,12 @@ def _bar(at: _At) -> None:
         buttons = st.container(key="task-go", horizontal=True, gap="small")
     waited, question = None, None
     with asking:
-        _judge_given(at)
+        _judge_submitted(at)
         if isinstance(at.task, Stop) and not away:
-            waited, question = _look(at, at.task)
-        asked = None if away else _asked(at, question)
+            waited, question = _observe(at, at.task)
+        asked = None if away else _prompt(at, question)
         if asked is not None:
-            _draw_asked(at, asked)
+            _draw_prompt(at, asked)
     is_told = question is None or (asked is not None and asked.is_right is not None)
     with told:
         st.markdown(away or at.words.text)
@@ -193,10 +193,10 @@ def _bar(at: _At) -> None:
     place = open_lesson.place()
     task_bar(place=place, outlines=outlines, veils=veils, happened=happened, key="task-outlines")
     if at.over is None:
-        score_report.report(at.lesson, open_lesson.attempt(at.lesson))
+        open_lesson.report_score(at.lesson, open_lesson.attempt(at.lesson))
 
 
-def _head(at: _At) -> None:
+def _head(at: _Position) -> None:
     n, count = at.number, len(at.lesson.tasks)
     is_tour = at.over is not None
     with st.container(key="task-head", horizontal=True, vertical_alignment="center", gap="small"):
@@ -220,7 +220,7 @@ def _leave() -> None:
     open_lesson.leave()
 
 
-def _away_words(at: _At, page: PageFacts | None, *, is_elsewhere: bool) -> str:
+def _away_words(at: _Position, page: PageFacts | None, *, is_elsewhere: bool) -> str:
     """Return where to find what a stop speaks of, "" there and for any other task."""
     if at.run is None or page is None:
         return ""
@@ -231,7 +231,7 @@ def _away_words(at: _At, page: PageFacts | None, *, is_elsewhere: bool) -> str:
     return ""
 
 
-def _look(at: _At, stop: Stop) -> tuple[Verdict | None, Question | None]:
+def _observe(at: _Position, stop: Stop) -> tuple[Verdict | None, Question | None]:
     """Return what a stop waits for and asks; say what goes wrong."""
     work = open_lesson.work(at.lesson, stop)
     try:
@@ -245,49 +245,49 @@ def _look(at: _At, stop: Stop) -> tuple[Verdict | None, Question | None]:
         return None, None
 
 
-def _wait_words(at: _At, waited: Verdict | None, *, is_told: bool) -> str:
+def _wait_words(at: _Position, waited: Verdict | None, *, is_told: bool) -> str:
     """Return what the stop waits for, or, once its question is answered, what has happened."""
     if note := st.session_state.get(_NOTE):
         return str(note)
     if isinstance(at.task, Stop) and at.task.starts:
         why = why_recorded()
-        return _("{why} The tour follows the recorded run.", why=why) if why else ""
+        return _("{why} The tour shows the recorded run instead.", why=why) if why else ""
     if waited is None or at.run is None:
         return ""
     if waited.is_right:
         return _(waited.sentence) if is_told else ""
     if at.run.status.is_active:
         return _("Waiting … {so_far}", so_far=_(waited.sentence))
-    return _("This run ended before that. {so_far}", so_far=_(waited.sentence))
+    return _("This run ended too early. {so_far}", so_far=_(waited.sentence))
 
 
 # ---- question and answer
 
 
-def _asked(at: _At, question: Question | None) -> _Asked | None:
+def _prompt(at: _Position, question: Question | None) -> _Prompt | None:
     """Return what the task asks, and what was answered so far; None where it asks nothing."""
     mine = open_lesson.attempt(at.lesson)
     answer = mine.answers.get(at.task.id)
     chosen = "" if answer is None else answer.answer
     if not isinstance(at.task, Stop):
-        is_right, said = _said().get(at.name, (None, ""))
+        is_right, said = _feedback().get(at.name, (None, ""))
         is_solved = mine.is_solved(at.task.id)
         if is_solved:
             is_right, said = True, "\n\n".join(filter(None, [said, at.words.solved]))
         said = said or (_("Solved.") if is_solved else "")
         options = _options(at.task, at.words, at.lesson)
-        return _Asked("", options, chosen, chosen * is_solved, is_solved, is_right, said)
+        return _Prompt("", options, chosen, chosen * is_solved, is_solved, is_right, said)
     if question is None or at.run is None:
         return None
     options = {str(option): escape(_(option)) for option in question.options}
     if mine.runs != (at.run.id,) or chosen not in options:
-        return _Asked(_(question.text), options)
+        return _Prompt(_(question.text), options)
     right, is_right = "", None
-    said = _("The run will answer.")
+    said = _("Let’s see what the run shows.")
     if question.answer in options:
         right, is_right, why = question.answer, question.is_right(chosen), _(question.because)
         said = _("Right. {why}", why=why) if is_right else _("No. {why}", why=why)
-    return _Asked(_(question.text), options, chosen, right, True, is_right, escape(said))
+    return _Prompt(_(question.text), options, chosen, right, True, is_right, escape(said))
 
 
 def _options(task: Task, words: TaskWords, lesson: Lesson) -> dict[str, str]:
@@ -301,7 +301,7 @@ def _options(task: Task, words: TaskWords, lesson: Lesson) -> dict[str, str]:
     return {name: shown.get(name) or _(label) for name, label in found.items()}
 
 
-def _draw_asked(at: _At, asked: _Asked) -> None:
+def _draw_prompt(at: _Position, asked: _Prompt) -> None:
     if asked.text:
         st.markdown(f"**{escape(asked.text)}**")
     if at.task.asks == "choice" and len(asked.options) <= MAX_BUTTONS:
@@ -311,7 +311,7 @@ def _draw_asked(at: _At, asked: _Asked) -> None:
                     _label(asked, name),
                     key=f"task-{at.lesson.id}-{at.task.id}-{n}",
                     disabled=asked.is_over,
-                    on_click=_give,
+                    on_click=_submit,
                     args=(at, name),
                 )
     elif not asked.is_over:
@@ -324,7 +324,7 @@ def _draw_asked(at: _At, asked: _Asked) -> None:
             st.markdown(f"{icon} {asked.said}")
 
 
-def _label(asked: _Asked, name: str) -> str:
+def _label(asked: _Prompt, name: str) -> str:
     """Return an option as its button shows it, marked once it is known to be right or wrong."""
     label = asked.options[name]
     if name == asked.right:
@@ -334,7 +334,7 @@ def _label(asked: _Asked, name: str) -> str:
     return label
 
 
-def _form(at: _At, asked: _Asked) -> None:
+def _form(at: _Position, asked: _Prompt) -> None:
     key = f"task-{at.lesson.id}-{at.task.id}"
     asks, keys = at.task.asks, [key]
     form = st.form(f"{key}-form", border=False, enter_to_submit=True)
@@ -358,37 +358,37 @@ def _form(at: _At, asked: _Asked) -> None:
             )
         label = _("Check my runs") if asks == "nothing" else _("Check")
         st.form_submit_button(
-            label, type="primary", icon=":material/done:", on_click=_give_typed, args=(at, keys)
+            label, type="primary", icon=":material/done:", on_click=_submit_form, args=(at, keys)
         )
 
 
-def _give_typed(at: _At, keys: list[str]) -> None:
+def _submit_form(at: _Position, keys: list[str]) -> None:
     given = [st.session_state.get(key) for key in keys]
-    _give(at, given if len(given) > 1 else given[0])
+    _submit(at, given if len(given) > 1 else given[0])
 
 
-def _give(at: _At, given: object) -> None:
-    st.session_state[_GIVEN] = at.name, given
+def _submit(at: _Position, given: object) -> None:
+    st.session_state[_SUBMITTED] = at.name, given
 
 
-def _judge_given(at: _At) -> None:
+def _judge_submitted(at: _Position) -> None:
     """Check an answer that was just given, keep it, and note what to say.
 
     One that can't be judged yet is kept of a tour alone, whose run may know it later.
     """
-    name, given = st.session_state.pop(_GIVEN, (None, None))
+    name, given = st.session_state.pop(_SUBMITTED, (None, None))
     if name != at.name:
         return
     with st.spinner(_("Checking …"), show_time=False):
         if isinstance(at.task, Stop):
             _commit(at, at.task, str(given))
         else:
-            _said()[at.name] = _judged(at, given)
+            _feedback()[at.name] = _judged(at, given)
     if open_lesson.is_in_sight():
         st.rerun()
 
 
-def _commit(at: _At, stop: Stop, given: str) -> None:
+def _commit(at: _Position, stop: Stop, given: str) -> None:
     """Keep the first answer to the question of a stop."""
     assert at.run is not None
     open_lesson.go(at.lesson, at.number, at.run.id)
@@ -402,7 +402,7 @@ def _commit(at: _At, stop: Stop, given: str) -> None:
     open_lesson.change(at.lesson, lambda old: old.answered(stop.id, given, verdict))
 
 
-def _judged(at: _At, given: object) -> tuple[bool, str]:
+def _judged(at: _Position, given: object) -> tuple[bool, str]:
     work = open_lesson.work(at.lesson, at.task)
     try:
         answer = at.task.answer_of(given, work.words)
@@ -419,9 +419,9 @@ def _judged(at: _At, given: object) -> tuple[bool, str]:
     return verdict.is_right, escape(sentence)
 
 
-def _said() -> dict[str, tuple[bool, str]]:
+def _feedback() -> dict[str, tuple[bool, str]]:
     """Return what was said of the answers of this session: whether right, and why."""
-    said: dict[str, tuple[bool, str]] = st.session_state.setdefault(_SAID, {})
+    said: dict[str, tuple[bool, str]] = st.session_state.setdefault(_FEEDBACK, {})
     return said
 
 
@@ -438,7 +438,7 @@ class _Button:
     is_off: bool = False
 
 
-def _draw_buttons(at: _At, page: PageFacts | None, waited: Verdict | None) -> None:
+def _draw_buttons(at: _Position, page: PageFacts | None, waited: Verdict | None) -> None:
     """Draw the buttons, and do what is pressed. page: of the task, where another is in sight."""
     for button in _buttons(at, page, waited):
         if st.button(
@@ -453,7 +453,7 @@ def _draw_buttons(at: _At, page: PageFacts | None, waited: Verdict | None) -> No
         st.markdown(f":green[:material/check_circle: {_('All tasks solved')}]", width="content")
 
 
-def _buttons(at: _At, page: PageFacts | None, waited: Verdict | None) -> list[_Button]:
+def _buttons(at: _Position, page: PageFacts | None, waited: Verdict | None) -> list[_Button]:
     made = []
     if page is not None:
         label = _("Open {page}", page=_(page.title))
@@ -470,7 +470,7 @@ def _buttons(at: _At, page: PageFacts | None, waited: Verdict | None) -> list[_B
     return made
 
 
-def _buttons_of_stop(at: _At, stop: Stop, run: Run, waited: Verdict | None) -> list[_Button]:
+def _buttons_of_stop(at: _Position, stop: Stop, run: Run, waited: Verdict | None) -> list[_Button]:
     if stop.starts:  # a training of one's own, where the visitor can
         goes_on = _("Use the recorded run") if run.meta.recorded else _("Next")
         if at.over is None or why_recorded():
@@ -497,7 +497,7 @@ def _next_tour(lesson: Lesson) -> Lesson | None:
     return tours[following] if following < len(tours) else None
 
 
-def _act(pressed: str, at: _At) -> None:
+def _act(pressed: str, at: _Position) -> None:
     match pressed:
         case "open":
             _go(at.lesson, at.number, at.run)
@@ -516,8 +516,8 @@ def _act(pressed: str, at: _At) -> None:
             _leave()
             state.notify(
                 _(
-                    "That was the tour. This page stays open to try things; Home has the topics, "
-                    "one after another, and Challenges has tasks."
+                    "The tour ends here. Try things on this page, read on from Home, "
+                    "or solve a task on Challenges."
                 )
             )
             st.rerun()
@@ -534,7 +534,7 @@ def why_recorded() -> str:
     return ""
 
 
-def _train(at: _At, over: Over) -> None:
+def _train(at: _Position, over: Over) -> None:
     preset = PRESETS[over.preset]
     try:
         run = run_actions.enqueue(
@@ -552,7 +552,7 @@ def _go(lesson: Lesson, number: int, run: Run | None) -> None:
     open_lesson.go(lesson, number, None if run is None else run.id)
     task = lesson.tasks[number - 1]
     view = task.query(run) if isinstance(task, Stop) and run is not None else task.view
-    name, view = old_addresses.current(task.page, view)
+    name, view = page_table.current_address(task.page, view)
     page = page_table.PAGES.get(name)
     if page is None:
         st.rerun()

@@ -1,26 +1,36 @@
-"""The lesson or tour that a session has open, and the task it is on, from its link.
+"""The lesson or tour that a session has open: its task, its locks, its class and its score.
 
 While one is open its address has it on every page, and a run starts only with the lesson's locked
 settings. A preview of a teacher's file is open in the same way, but the server keeps nothing of it.
+The teacher is whoever has shown the server's key. A class is open while a teacher looks at the
+lesson and some hours after; pupils keep their numbers until it is reset or the server ends.
 """
 
 from __future__ import annotations
 
+import re
+import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from hmac import compare_digest
 
 import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.address.parameters import whole
 from pages.app.runs import runs_access
+from pages.app.typed import escape
+from pages.components.component import component
 from pages.i18n import _, language
+from tfm_core import settings
 from tfm_core.choices.config import Experiment
-from tfm_core.lessons import attempts, catalogue
-from tfm_core.lessons.attempts import Attempt
+from tfm_core.lessons import attempts, catalogue, scorm
+from tfm_core.lessons.attempts import MAX_NAME, MAX_PARTICIPANTS, Attempt
 from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.results import server_key
 from tfm_core.lessons.task import Task, Work
 from tfm_core.lessons.words import LessonWords
 from tfm_core.runs.process.requests import turned
@@ -44,7 +54,7 @@ _WORK = "open-lesson-work"  # attempts that the session alone keeps, by what the
 
 def follow_link() -> None:
     """Open the lesson and the task that the address names, and name them in the address."""
-    query = view_link.query()
+    query = view.query()
     linked = query.get(LESSON_QUERY, query.get(TOUR_QUERY))
     seen, seen_place = st.session_state.get(_SEEN, (None, ""))
     if linked is None:
@@ -53,12 +63,12 @@ def follow_link() -> None:
             linked = place()
     elif linked not in (seen, place()):
         _open(linked)
-        view_link.send()
+        view.send_query()
         if "." in linked and current() is not None:
             linked = place()
     elif place() != seen_place:  # the session has gone on
         linked = place()
-    view_link.put({TOUR_QUERY: None, LESSON_QUERY: linked})
+    view.put_query({TOUR_QUERY: None, LESSON_QUERY: linked})
     st.session_state[_SEEN] = linked, place()
 
 
@@ -75,7 +85,7 @@ def _open(text: str) -> None:
     is_other = st.session_state.get(_OPEN) != name
     st.session_state[_OPEN] = name
     if lesson.over is not None:
-        choose_run(state.linked_run_id())
+        st.session_state[_RUN] = state.linked_run_id()
     elif is_other and lesson.experiment is not None:
         state.set_draft(lesson.experiment.model_dump())
     count, number = len(lesson.tasks), whole(number_text)
@@ -85,7 +95,9 @@ def _open(text: str) -> None:
     if number_text and st.session_state[_NUMBER] != whole(number_text):
         title = words(lesson).title
         problem = _(
-            "“{title}” has tasks 1 to {n}; the link asks for another.", title=title, n=count
+            "The link asks for a task that “{title}” doesn't have. Its tasks are 1 to {n}.",
+            title=title,
+            n=count,
         )
         st.session_state[_PROBLEM] = problem
 
@@ -141,7 +153,7 @@ def leave() -> None:
     """Close the open lesson, also in the address."""
     for key in (_OPEN, _PROBLEM, _RUN):
         st.session_state.pop(key, None)
-    view_link.put({LESSON_QUERY: None})
+    view.put_query({LESSON_QUERY: None})
 
 
 def go(lesson: Lesson, number: int, run_id: str | None = None) -> None:
@@ -162,7 +174,7 @@ def preview(lesson: Lesson) -> None:
     st.session_state[_PREVIEWED] = lesson
     st.session_state.setdefault(_WORK, {})[PREVIEW] = Attempt(lesson.id, visitors.visitor().owner)
     _open(PREVIEW)
-    view_link.put({LESSON_QUERY: PREVIEW})
+    view.put_query({LESSON_QUERY: PREVIEW})
 
 
 def is_preview() -> bool:
@@ -171,7 +183,7 @@ def is_preview() -> bool:
 
 def is_in_sight() -> bool:
     """Return whether the page in sight is that of the open lesson: it shows no other challenge."""
-    return state.page() == "challenges" and not {"experiment", "bug"} & view_link.query().keys()
+    return state.page() == "challenges" and not {"experiment", "bug"} & view.query().keys()
 
 
 def query() -> dict[str, str]:
@@ -192,11 +204,6 @@ def run() -> Run | None:
         if found is not None and lesson.over.fits(found.experiment):
             return found
     return None
-
-
-def choose_run(run_id: str | None) -> None:
-    """Lead the open tour over a run if it can, else over the recorded one."""
-    st.session_state[_RUN] = run_id
 
 
 def found_run(run_id: str | None) -> Run | None:
@@ -307,7 +314,7 @@ def note_run(run: Run) -> None:
 def attempt(lesson: Lesson) -> Attempt:
     """Return what this visitor did in a lesson so far."""
     kept: dict[str, Attempt] = st.session_state.get(_WORK, {})
-    mine = kept.get(_kept_name(lesson))
+    mine = kept.get(_work_key(lesson))
     return mine or attempts.attempt(lesson.id, visitors.visitor().owner)
 
 
@@ -317,7 +324,7 @@ def change(lesson: Lesson, new: Callable[[Attempt], Attempt]) -> None:
     The session keeps a preview, and a tour of which the server can keep no more.
     """
     kept: dict[str, Attempt] = st.session_state.setdefault(_WORK, {})
-    name = _kept_name(lesson)
+    name = _work_key(lesson)
     if name not in kept:
         try:
             attempts.change(lesson.id, visitors.visitor().owner, new)
@@ -329,7 +336,7 @@ def change(lesson: Lesson, new: Callable[[Attempt], Attempt]) -> None:
     kept[name] = new(attempt(lesson))
 
 
-def _kept_name(lesson: Lesson) -> str:
+def _work_key(lesson: Lesson) -> str:
     return PREVIEW if is_preview() and lesson is current() else lesson.id
 
 
@@ -347,3 +354,159 @@ def work(lesson: Lesson, task: Task) -> Work:
             lesson.check(one.experiment)
             fitting.append(one)
     return Work(words, lesson.experiment, fitting, store)
+
+
+FRAME_QUERY = "frame"
+"""What the address calls the origin of the site that frames the lesson and gets its score."""
+
+_FRAME = "lesson-frame"
+_send_score = component("lesson_score", html="")
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]{1,253}(:\d{1,5})?", re.ASCII)
+
+
+def report_score(lesson: Lesson, attempt: Attempt) -> None:
+    """Send the score to the site that frames the lesson, if the link named one that may."""
+    linked = view.query().get(FRAME_QUERY)
+    if linked is not None:  # the other pages of the lesson do not have it in their addresses
+        st.session_state[_FRAME] = linked.lower()
+    said = str(st.session_state.get(_FRAME, ""))
+    if not said or is_preview():
+        return
+    if not may_frame(said, settings.read().frame_ancestors, scorm.origin_of(state.address("", {}))):
+        st.warning(_("The site around this lesson isn't allowed to receive its score."))
+        return
+    solved = sum(attempt.is_solved(task.id) for task in lesson.tasks)
+    facts = {"lesson": lesson.id, "solved": solved, "tasks": len(lesson.tasks)}
+    _send_score({"origin": said, "message": {"type": scorm.MESSAGE, **facts}}, key="lesson-score")
+
+
+def may_frame(origin: str, ancestors: str | None, own: str) -> bool:
+    """Return whether a site may frame the app, by the sources of a Content-Security-Policy.
+
+    ancestors: None for every site. own: the origin of the app, ``'self'``.
+    """
+    if _ORIGIN.fullmatch(origin) is None:
+        return False
+    if ancestors is None:
+        return True
+    return any(_matches(origin, source.lower(), own) for source in ancestors.split())
+
+
+def _matches(origin: str, source: str, own: str) -> bool:
+    if source == "'self'":
+        return origin == own
+    if source == "*":
+        return True
+    if source in ("http:", "https:"):
+        return origin.startswith(f"{source}//")
+    pattern = re.escape(source).replace(re.escape("://*."), r"://(?:[a-z0-9-]+\.)+")
+    pattern = pattern.removesuffix(re.escape(":*")) + (r"(:\d+)?" if source.endswith(":*") else "")
+    return re.fullmatch(pattern, origin) is not None
+
+
+LASTS = 4 * 3600.0
+"""Seconds after the teacher's last look for which a class is there."""
+
+_MAX_KEY = 200
+_HAS_SHOWN_KEY = "has_shown_key"
+_KEY_FIELD = "class-key"
+_NAME_PROBLEM = "pupil-name-problem"
+
+
+class Classes:
+    """The pupils of each lesson, by number. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._looked: dict[str, float] = {}
+        self._numbers: dict[str, dict[str, int]] = {}
+
+    def look(self, lesson: str) -> None:
+        """Note that a teacher looks at a lesson."""
+        self._looked[lesson] = self._clock()
+
+    def is_on(self, lesson: str) -> bool:
+        """Return whether a class works at a lesson."""
+        return self._clock() - self._looked.get(lesson, -LASTS) < LASTS
+
+    def admit(self, lesson: str, browsers: Iterable[str]) -> dict[str, int]:
+        """Number those browsers that have no number yet; return all of the lesson's numbers."""
+        with self._lock:
+            numbers = self._numbers.setdefault(lesson, {})
+            for browser in browsers:
+                if browser not in numbers and len(numbers) < MAX_PARTICIPANTS:
+                    numbers[browser] = len(numbers) + 1
+            return dict(numbers)
+
+    def forget(self, lesson: str) -> None:
+        """Begin with pupil 1 again."""
+        with self._lock:
+            self._numbers.pop(lesson, None)
+
+
+def classes() -> Classes:
+    """Return the classes of this server."""
+    return _classes(str(runs_access.store().root))
+
+
+@st.cache_resource(show_spinner=False)
+def _classes(root: str) -> Classes:
+    return Classes()
+
+
+def pupil_bar(lesson: Lesson, attempt: Attempt) -> None:
+    """Tell a pupil of a class as whom the teacher sees them, and take a name if they give one."""
+    who = visitors.visitor()
+    if is_teacher() or is_preview() or not classes().is_on(lesson.id):
+        return
+    number = classes().admit(lesson.id, [who.owner]).get(who.owner)
+    if number is None:
+        return
+    pupil = _("Pupil {n}", n=number)
+    name = f"{attempt.name} ({pupil})" if attempt.name else pupil
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pupil"):
+        words = _("You have joined. Your teacher sees you as **{name}**.", name=escape(name))
+        st.markdown(f":green[:material/check_circle:] {words}", width="content")
+        with st.popover(_("Enter a name"), type="tertiary"):
+            name_field(lesson, _("Your name, for your teacher"), "pupil-name", attempt)
+
+
+def name_field(lesson: Lesson, label: str, key: str, attempt: Attempt) -> None:
+    """Draw the field that takes a pupil's name."""
+    if key not in st.session_state:
+        st.session_state[key] = attempt.name or ""
+    st.text_input(label, key=key, max_chars=MAX_NAME, on_change=_take_name, args=(lesson.id, key))
+    if problem := st.session_state.get(_NAME_PROBLEM):
+        st.caption(f":red[{escape(problem)}]")
+
+
+def _take_name(lesson: str, key: str) -> None:
+    st.session_state[_NAME_PROBLEM] = ""
+    try:
+        attempts.give_name(lesson, visitors.visitor().owner, str(st.session_state[key] or ""))
+    except (ValueError, OSError) as error:
+        st.session_state[_NAME_PROBLEM] = _(error)
+
+
+def is_teacher() -> bool:
+    return bool(st.session_state.get(_HAS_SHOWN_KEY))
+
+
+def key_field() -> None:
+    """Draw the field that takes the key."""
+    st.text_input(
+        _("Teacher’s key"),
+        type="password",
+        key=_KEY_FIELD,
+        max_chars=_MAX_KEY,
+        autocomplete="off",
+        on_change=_take_key,
+    )
+
+
+def _take_key() -> None:
+    shown, st.session_state[_KEY_FIELD] = st.session_state[_KEY_FIELD].strip(), ""
+    if compare_digest(shown.encode(errors="replace"), server_key()):
+        st.session_state[_HAS_SHOWN_KEY] = True
+    elif shown:
+        state.notify(_("Wrong key."))

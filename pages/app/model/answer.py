@@ -1,6 +1,7 @@
 """An example and its answer at each step: in a line, token by token, or class by class.
 
-The text follows the animation of the head grid, so it is made for every step at once.
+The text follows the animation of the head grid, so it is made for every step at once. Glosses below
+translated words have one switch for all pages.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+import streamlit as st
+
 from pages.app import show
-from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
-from tfm_core.data.text.english_korean import language_of
+from tfm_core.data.text.english_korean import glosses_of, language_of
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.items import is_language
 from tfm_core.sentences import whole_percent
@@ -57,7 +59,7 @@ def line(experiment: Experiment, example: Example) -> Tree:
         is_opened = experiment.training is None
         text = str(example.item["src_text"]) if is_opened else _("No saved prediction.")
         return ["p", "who", text]
-    return ["div", "line", *given(experiment, example), *said(experiment, example)]
+    return ["div", "line", *input_trees(experiment, example), *answer_trees(experiment, example)]
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
@@ -75,13 +77,13 @@ def _details(experiment: Experiment, example: Example) -> Tree:
     return ["div", "", title, _tokens(example, is_known=_has_truth(experiment, example))]
 
 
-def given(experiment: Experiment, example: Example) -> list[Tree]:
+def input_trees(experiment: Experiment, example: Example) -> list[Tree]:
     """Return what a model reads, unless it is a picture, and the truth if there is one."""
     item = example.item
     if example.probabilities is not None:
         label = item.get("label")
         return [] if label is None else [_labelled(_("Truth"), experiment.task.class_names[label])]
-    if _goes_on(experiment, item):
+    if _continues(experiment, item):
         parts = [_labelled(_("Prompt"), item["src_text"])]
         if "tgt_text" in item:
             parts.append(_labelled(_("True continuation"), item["tgt_text"]))
@@ -94,7 +96,7 @@ def given(experiment: Experiment, example: Example) -> list[Tree]:
     return parts
 
 
-def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
+def answer_trees(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
     """Return a model's answer, and whether it is right if that is known. who: which model's."""
     item = example.item
     if example.probabilities is not None:
@@ -107,7 +109,7 @@ def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
         known = [] if item.get("label") is None else [mark]
         return [_labelled(who or _("Model"), words), *known]
     text, model = example.answer_text or "–", example.answer or ()
-    if _goes_on(experiment, item):
+    if _continues(experiment, item):
         return [_labelled(who or _("The model writes"), text)]
     parts = [_labelled(who or _("Model"), written(experiment, model, text))]
     if not _has_truth(experiment, example):
@@ -115,7 +117,7 @@ def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
     truth = item.get("truth", item["tgt"])
     if tuple(model) == tuple(truth):
         if item.get("goes_on"):
-            words = _("wrong: the text is right, but <eos> is missing")
+            words = _("wrong: only <eos> is missing")
             return [*parts, _mark(words, is_right=False)]
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(model, truth, strict=False))
@@ -129,7 +131,7 @@ def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
     return [*parts, _mark(words, is_right=False)]
 
 
-def _goes_on(experiment: Experiment, item: Mapping[str, Any]) -> bool:
+def _continues(experiment: Experiment, item: Mapping[str, Any]) -> bool:
     """Return whether a model writes on, so that no one answer is right."""
     return is_language(item) and not getattr(experiment.task, "labels", "")
 
@@ -144,7 +146,7 @@ def _tag(name: str, language: str | None) -> str:
 
 def written(experiment: Experiment, tokens: Sequence[str], text: str) -> Tree:
     """Return a target as text, or while glosses are shown token by token with them above."""
-    known = glosses.shown(experiment)
+    known = glosses_of_run(experiment)
     if not known or not tokens:
         return ["span", "", text]
     above = _tag("rt", language_of(experiment))
@@ -214,3 +216,40 @@ def classes(experiment: Experiment, example: Example) -> Tree:
         tower: Tree = ["span", "tower", share]
         columns.append(["div", kind, tower, names[index], ["small", "", whole_percent(share)]])
     return ["div", "classes", *columns]
+
+
+_GLOSSES = "glosses"
+
+
+def glosses_are_on(experiment: Experiment) -> bool:
+    """Return whether to show them: by default where the browser speaks another language."""
+    known = glosses_of(experiment)
+    if known is None:
+        return False
+    chosen = st.session_state.get(_GLOSSES)
+    if isinstance(chosen, bool):
+        return chosen
+    return not (st.context.locale or "").lower().startswith(known.language)
+
+
+def switch_glosses(chosen: bool) -> None:
+    """Keep the choice for this session."""
+    st.session_state[_GLOSSES] = chosen
+
+
+def glosses_of_run(experiment: Experiment) -> Mapping[str, str]:
+    """Return the gloss of each target token; none while they are off or nothing is translated."""
+    known = glosses_of(experiment)
+    return {} if known is None or not glosses_are_on(experiment) else known.words
+
+
+def gloss_switch(experiment: Experiment, *, key: str) -> None:
+    """Draw the switch where an experiment has glosses."""
+    if glosses_of(experiment) is None:
+        return
+    st.session_state[key] = glosses_are_on(experiment)
+    st.toggle(
+        _("Glosses"),
+        key=key,
+        on_change=lambda: switch_glosses(bool(st.session_state[key])),
+    )

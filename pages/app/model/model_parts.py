@@ -26,7 +26,7 @@ _FIRST = (
 )
 
 
-def opened(known: Architecture, drawn: DeltaGenerator, *, key: str) -> OpenPart:
+def open_part(known: Architecture, drawn: DeltaGenerator, *, key: str) -> OpenPart:
     """Draw a model's picture in a place, and the list of its parts here; return the open one.
 
     Picture and list open the same part. key: begins the keys of both.

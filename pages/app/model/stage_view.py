@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from pages.app import show
+from pages.app.model import answer
 from pages.app.runs import run_words, runs_access
-from pages.app.settings import glosses
 from pages.components import stage as component
 from pages.i18n import _, language
 from tfm_core import byte_cache
@@ -56,9 +56,9 @@ def stage(
         moving(run, steps, name=name),
         key=key,
         plays=plays,
-        is_glossed=glosses.are_on(run.experiment),
+        is_glossed=answer.glosses_are_on(run.experiment),
         on_choose=choose,
-        on_gloss=glosses.switch_on,
+        on_gloss=answer.switch_glosses,
     )
 
 
@@ -153,9 +153,7 @@ def marks(run: Run, curves: Curves) -> tuple[list[Level], list[Level]]:
         facts, training = run.experiment.task.facts, run.experiment.training
         is_smoothed = training is not None and training.label_smoothing > 0
         if isinstance(facts, TextTaskFacts | OwnTextTaskFacts) and is_smoothed and not facts.hides:
-            words = _(
-                "lowest possible in training, smoothed: {x}", x=x
-            )  # a perfect reader's is not
+            words = _("lowest possible with label smoothing: {x}", x=x)  # a perfect reader's is not
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
         losses.append({"y": float(floor), "words": words, "is_below": has_room})
@@ -164,6 +162,6 @@ def marks(run: Run, curves: Curves) -> tuple[list[Level], list[Level]]:
     if isinstance(chance, float):
         shares.append({"y": chance, "words": _("guessing: {x}", x=show.percent(chance))})
     if isinstance(ceiling, float):
-        words = _("a perfect reader: {x}", x=show.percent(ceiling))
+        words = _("perfect reading: {x}", x=show.percent(ceiling))
         shares.append({"y": ceiling, "words": words})
     return losses, shares

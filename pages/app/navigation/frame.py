@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages import i18n
 from pages.app import article, show, state, typed
 from pages.app.accounts import visitors
-from pages.app.address import view_link
+from pages.app.address import view
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table, terms, ticks
 from pages.app.navigation.page_table import FINDING, FINDINGS, PageFacts
@@ -71,7 +71,7 @@ def navigation() -> st.Page:
     page = st.navigation(entries, position="hidden" if _is_embedded() else "top")
     ticks.mark_change()
     if state.set_page(page.url_path):
-        view_link.reset()
+        view.forget_query()
     terms.begin()
     show.begin()
     open_lesson.follow_link()
@@ -102,10 +102,10 @@ def strip() -> DeltaGenerator | None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         _search()
         _arrive(run_id)
-        if PRESENT_QUERY in view_link.query():
+        if PRESENT_QUERY in view.query():
             state.note_presentation()
             # who leaves the mode and reloads is not in it again
-            view_link.put({PRESENT_QUERY: None})
+            view.put_query({PRESENT_QUERY: None})
         presenter(state.page(), n_links=state.n_presentations(), key="presenter")
         if visitors.providers():
             visitors.login()
@@ -138,13 +138,13 @@ def _speak(*, is_shown: bool) -> None:
 
 def _change_language(code: str) -> None:
     i18n.speak(code)
-    view_link.put({i18n.QUERY: code})
+    view.put_query({i18n.QUERY: code})
     streamlit_internals.send_choices_anew()
 
 
 def _arrive(run_id: str | None) -> None:
     """Lead to the title of another page, run on Train, challenge, figure, or task."""
-    place, query = state.page(), view_link.query()
+    place, query = state.page(), view.query()
     task, figure = query.get(open_lesson.LESSON_QUERY, ""), query.get(article.FIGURE, "")
     title = ".st-key-page h1"
     if "." in task:
@@ -172,7 +172,7 @@ def lead_to_game() -> None:
     if not runs_access.is_hidden(run):
         return
     state.set_current_run(None)
-    state.notify(_("“{name}” hides a bug: find it to see the settings.", name=run.meta.name))
+    state.notify(_("Find the bug in “{name}” to see its settings.", name=run.meta.name))
     healthy = next((other for other in visitors.listed() if runs_access.is_round(other, run)), None)
     bug = healthy and bug_of(healthy.experiment, run.experiment)
     query = {"bug": str(bug.level), "pair": f"{healthy.id}.{run.id}"} if healthy and bug else {}
@@ -189,12 +189,12 @@ def notices() -> None:
     with st.container():
         unknown = state.unknown_run_in_link()
         if unknown is not None:
-            view_link.warn(_("The run in this link is not here or was deleted."))
+            view.warn(_("The run in this link is not here or was deleted."))
         if i18n.unknown_in_link() is not None:
-            view_link.warn(_("The app does not speak the language of this link."))
+            view.warn(_("The app is not available in the language of this link."))
         if why := open_lesson.problem():
-            view_link.warn(why)
-        for sentence in typed.let_go():
+            view.warn(why)
+        for sentence in typed.drop_long_texts():
             st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.pop_notices():
             st.info(escape(sentence), icon=":material/info:")
@@ -209,7 +209,7 @@ def share(place: DeltaGenerator | None) -> None:
 
 
 def _share() -> None:
-    note = _("This link does not contain your pasted text; a link to the run, or its export, does.")
+    note = _("This link leaves out your pasted text. Share the run or its export instead.")
     run_id = state.current_run_id()
     run = None
     if run_id is not None and page_table.at(state.page()).shows_run:
@@ -247,7 +247,12 @@ def _links(in_sight: Run | None) -> list[Link]:
 
 
 def _page_link() -> Link:
-    return Link(_("this page"), _("Opens this page as it is."), state.page_link(), is_here=True)
+    return Link(
+        _("this page"),
+        _("Opens this page with its current settings."),
+        state.page_link(),
+        is_here=True,
+    )
 
 
 def _search() -> None:
@@ -269,7 +274,7 @@ def _search() -> None:
 def finish() -> None:
     """Lead on, and keep what was done; call it after the page."""
     show.lead_on()
-    view_link.mark_drawn()
+    view.mark_drawn()
     ticks.mark_change()
     ticks.keep()
 
@@ -291,7 +296,7 @@ def _meaning(term: Term) -> Meaning:
     facts = page_table.PAGES[term.page]
     where = _("See it: {page}", page=_(facts.title))
     href = state.address(facts.url_path, term.view)
-    return Meaning(term.name, " ".join(term.sentences), where, href)
+    return Meaning(term.name, term.meaning, where, href)
 
 
 @lru_cache(maxsize=32)
@@ -357,5 +362,5 @@ def _lesson(lesson: Lesson) -> SearchEntry:
 
 def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
-    about = f"{term.sentences[0]} → {_(facts.title)}"
+    about = f"{term.meaning} → {_(facts.title)}"
     return SearchEntry(term.name, about, state.address(facts.url_path, term.view), term.finding)

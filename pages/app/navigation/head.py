@@ -23,7 +23,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses, view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import NEWEST, SavedStep, named
 from pages.app.model.answer import example_name
 from pages.app.navigation import page_table
@@ -58,9 +58,9 @@ def begin() -> None:
     """Forget the head of the page before; give what an older link says the names of today."""
     _PLACES.set(None)
     _IS_NAMED.set(False)
-    before = view_link.query()
-    _page, query = old_addresses.current(state.page(), before)
-    view_link.put(dict.fromkeys(before.keys() - query.keys()) | query)
+    before = view.query()
+    _page, query = page_table.current_address(state.page(), before)
+    view.put_query(dict.fromkeys(before.keys() - query.keys()) | query)
 
 
 def run(needs: Needs, *, is_needed: bool = True) -> Run | None:
@@ -86,7 +86,7 @@ def run(needs: Needs, *, is_needed: bool = True) -> Run | None:
     else:
         if chosen is not found and chosen is not None:
             words = _(
-                "“{name}” ({learns}) does not fit: this page needs {what}, and shows another run.",
+                "This page needs {what}, so it shows another run instead of “{name}” ({learns}).",
                 name=escape(chosen.meta.name),
                 learns=escape(run_words.learns(chosen)),
                 what=_(needs.what),
@@ -98,7 +98,7 @@ def run(needs: Needs, *, is_needed: bool = True) -> Run | None:
 
 
 def _nothing(needs: Needs) -> str:
-    return _("This page needs {what}; there is none yet.", what=_(needs.what))
+    return _("This page needs {what}, and there is none yet.", what=_(needs.what))
 
 
 def _offer(needs: Needs) -> None:
@@ -109,7 +109,7 @@ def _offer(needs: Needs) -> None:
     if not kinds:
         shown_run.preset_buttons(_nothing(needs), needs.presets, key="head-train")
         return
-    st.markdown(_("Others fit this page:"))
+    st.markdown(_("Other runs for this page:"))
     with st.container(horizontal=True, gap="small"):
         for number, one in enumerate(list(kinds.values())[:_MAX_FITTING]):
             st.button(
@@ -128,8 +128,8 @@ def step(steps: Sequence[int]) -> int:
     with beside("step"):
         if len(kept) == 1:  # what was chosen on another page stays for the next
             only = replace(parameter, key=f"{STEP}-of-{state.page()}")
-            view_link.warn(view_link.read(only))
-            view_link.clear([only])
+            view.warn(view.read_query(only))
+            view.clear_query([only])
             st.caption(_("step {step}", step=f"{kept[0]:,}"), width="content")
             return kept[0]
         st.session_state[STEP] = parameter.nearest(st.session_state.get(STEP, NEWEST))
@@ -275,7 +275,7 @@ def beside(part: str = "view") -> Iterator[None]:
         row = place.container(horizontal=True, vertical_alignment="center")
         parts = [row.container(key=f"head-of-{name}", width="content") for name in _PARTS]
         _PLACES.set(places := (*parts, place.container()))
-    with places[_PARTS.index(part)], view_link.warnings_in(places[-1]):
+    with places[_PARTS.index(part)], view.warnings_in(places[-1]):
         yield
 
 
@@ -309,11 +309,11 @@ def _run(run: Run, before: tuple[object, ...], is_shown: bool) -> None:
 
 def _menu(label: str, run: Run | None) -> None:
     """Offer the runs, the page with all of them, and to train what comes with the app oneself."""
-    runs = [one for one in visitors.at_hand() if one.problem is None][:_MAX_OFFERED]
+    runs = [one for one in visitors.available_runs() if one.problem is None][:_MAX_OFFERED]
     names = {run_id: escape(name) for run_id, name in run_words.unique_names(runs).items()}
     preset = run.meta.preset if run is not None and run.meta.recorded else None
     if preset in PRESETS and not visitors.why_not():
-        names[_TRAIN] = _("Train your own, {time}", time=shown_run.preset_time(preset))
+        names[_TRAIN] = _("Train your own ({time})", time=shown_run.preset_time(preset))
     names[_ALL] = _("All runs")
     picked = st.menu_button(
         label, list(names), format_func=names.__getitem__, key="head-run", type="tertiary"

@@ -6,8 +6,10 @@ its file, a row here, its place, and its words in ``content/en``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from pages.app.address.parameters import whole
 from pages.i18n import N_, PAGES_DIR
 
 PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -156,7 +158,7 @@ _ROWS = (
         chapter="numbers",
         minutes=14,
         questions=4,
-        goal=N_("Turn text into tensors, and predict their shapes"),
+        goal=N_("How text becomes tensors, and their shapes"),
     ),
     PageFacts(
         "positions",
@@ -165,7 +167,7 @@ _ROWS = (
         shows_run=True,
         chapter="numbers",
         minutes=6,
-        goal=N_("Say how a model knows word order"),
+        goal=N_("How a model knows word order"),
     ),
     PageFacts(
         "by-hand",
@@ -175,7 +177,7 @@ _ROWS = (
         chapter="attention",
         minutes=10,
         questions=4,
-        goal=N_("Say what a query, a key and a value are for"),
+        goal=N_("What queries, keys and values are for"),
     ),
     PageFacts(
         "masks",
@@ -184,7 +186,7 @@ _ROWS = (
         shows_run=True,
         chapter="attention",
         minutes=6,
-        goal=N_("Say which query may attend to which key, and why"),
+        goal=N_("Which query may attend to which key, and why"),
     ),
     PageFacts(
         "attention",
@@ -193,7 +195,7 @@ _ROWS = (
         shows_run=True,
         chapter="attention",
         minutes=8,
-        goal=N_("Read an attention map, and find the head that aligns words"),
+        goal=N_("How to read an attention map, and which head aligns words"),
     ),
     PageFacts(
         "model",
@@ -205,7 +207,7 @@ _ROWS = (
         chapter="model",
         minutes=8,
         questions=1,
-        goal=N_("Say what each part of a Transformer is for, and where its parameters are"),
+        goal=N_("What each part of a Transformer does, and where its parameters are"),
     ),
     PageFacts(
         "build",
@@ -214,7 +216,7 @@ _ROWS = (
         shows_run=True,
         chapter="model",
         minutes=6,
-        goal=N_("Name the parts of a Transformer, from input to answer"),
+        goal=N_("The parts of a Transformer, from input to answer"),
     ),
     PageFacts(
         "parameters",
@@ -223,7 +225,7 @@ _ROWS = (
         shows_run=True,
         chapter="model",
         minutes=6,
-        goal=N_("Count a model’s parameters, and say where most of them are"),
+        goal=N_("How many parameters a model has, and where they are"),
     ),
     PageFacts(
         "walk",
@@ -234,7 +236,7 @@ _ROWS = (
         chapter="model",
         minutes=15,
         questions=3,
-        goal=N_("Follow one example through a whole model"),
+        goal=N_("How one example passes through a model"),
     ),
     PageFacts("glossary", N_("Glossary"), ":material/dictionary:"),
     PageFacts(
@@ -245,7 +247,7 @@ _ROWS = (
         chapter="kinds",
         minutes=6,
         questions=2,
-        goal=N_("Say what attention added to recurrent networks"),
+        goal=N_("What attention added to recurrent networks"),
     ),
     PageFacts(
         "try",
@@ -259,7 +261,7 @@ _ROWS = (
         chapter="kinds",
         minutes=25,
         questions=6,
-        goal=N_("Say how a model reads, and steer how it writes"),
+        goal=N_("How a model reads, and how to steer its writing"),
     ),
     PageFacts(
         "training-step",
@@ -270,7 +272,7 @@ _ROWS = (
         chapter="training",
         minutes=10,
         questions=2,
-        goal=N_("Explain loss, gradient and update with real numbers"),
+        goal=N_("Loss, gradient and update in real numbers"),
     ),
     PageFacts(
         "practice",
@@ -282,7 +284,7 @@ _ROWS = (
         chapter="training",
         minutes=23,
         questions=3,
-        goal=N_("Get a test result you can defend"),
+        goal=N_("How to get a test result you can trust"),
     ),
     PageFacts(
         "compare",
@@ -291,7 +293,7 @@ _ROWS = (
         script="compare/compare.py",
         chapter="training",
         minutes=5,
-        goal=N_("Tell a real difference between runs from chance"),
+        goal=N_("How to tell a real difference from chance"),
     ),
     PageFacts(
         "sweeps",
@@ -300,7 +302,7 @@ _ROWS = (
         also="best settings optuna grid random hyperparameter 가장 좋은 설정 찾기",
         chapter="training",
         minutes=10,
-        goal=N_("Search for the settings that learn best"),
+        goal=N_("How to find the best settings"),
     ),
     PageFacts(
         "own-data",
@@ -309,7 +311,7 @@ _ROWS = (
         also="use my own data csv json zip upload pictures texts 내 데이터 사용하기",
         chapter="training",
         minutes=10,
-        goal=N_("Train on your data"),
+        goal=N_("How to train on your data"),
     ),
     PageFacts(
         "use",
@@ -321,7 +323,7 @@ _ROWS = (
         chapter="use",
         minutes=8,
         questions=1,
-        goal=N_("Say what a knock-out and a map prove, and what they do not"),
+        goal=N_("What knock-outs and attention maps prove"),
     ),
     PageFacts(
         "mistakes",
@@ -330,7 +332,7 @@ _ROWS = (
         shows_run=True,
         chapter="use",
         minutes=5,
-        goal=N_("Find where a model fails"),
+        goal=N_("Where a model fails"),
     ),
     PageFacts(
         "knockouts",
@@ -339,7 +341,7 @@ _ROWS = (
         shows_run=True,
         chapter="use",
         minutes=6,
-        goal=N_("Predict what a model loses without a part"),
+        goal=N_("What a model loses without a part"),
     ),
     PageFacts(
         "challenges",
@@ -349,7 +351,7 @@ _ROWS = (
         chapter="use",
         minutes=18,
         questions=2,
-        goal=N_("Predict what one change does, and recognise a faulty model"),
+        goal=N_("What one change does, and how to recognise a faulty model"),
     ),
     PageFacts("findings", N_("Findings"), ":material/lightbulb:"),
 )
@@ -376,3 +378,61 @@ def after(name: str) -> PageFacts | None:
     names = [page.name for page in WAY]
     following = names.index(name) + 1 if name in names else len(names)
     return WAY[following] if following < len(names) else None
+
+
+@dataclass(frozen=True, slots=True)
+class OldAddress:
+    """Where the links of a former page lead.
+
+    page: the page that holds it now. renamed: former parameter → its name now; a number stays a
+    step. besides: what a link asks for if it does not set it. mark: the act of the page now that
+    counts as having used the former page; "" if its questions do.
+    """
+
+    page: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    besides: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
+
+
+_GPT = {"part": "view", "prompt": "text", "lens": "text", "sum": "text"}
+OLD_ADDRESSES: dict[str, OldAddress] = {
+    "translate": OldAddress(
+        "try", {"weights": "step", "picture": "scene"}, {"view": "write", "method": "greedy"}
+    ),
+    "draw": OldAddress("try", {}, {"view": "draw"}),
+    "gpt": OldAddress("try", _GPT, {"view": "read"}),
+    "encoders": OldAddress("try", {}, {"view": "sentiment"}),
+    "captions": OldAddress("try", {}, {"view": "scene"}),
+    "walk": OldAddress("walk", {"step": "part", "weights": "step"}),
+    "positions": OldAddress("positions", {"picture": "example"}),
+    "words": OldAddress("numbers", {"view": "figure"}),
+    "tensors": OldAddress("numbers", {}, {"figure": "operation"}),
+    "before": OldAddress("before", {"view": "figure"}),
+    "practice": OldAddress("practice", {"step": "figure"}),
+    "speed": OldAddress("practice", {}, {"figure": "speed"}),
+    "lessons": OldAddress("challenges"),
+    "experiments": OldAddress(
+        "challenges", {}, {"experiment": "no-causal-mask"}, mark="experiment"
+    ),
+    "find-the-bug": OldAddress("challenges", {"level": "bug"}, {"bug": "2"}, mark="bug"),
+    **{name: OldAddress("findings", {}, {FINDING: name}) for name in FINDINGS},
+}
+"""By the name that links say."""
+_VIEWS = {("gpt", "write"): "continue"}
+"""Old page and the view that its link says → the name of that view today."""
+
+
+def current_address(page: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return the page that an old or new address leads to, and its query."""
+    old = OLD_ADDRESSES.get(page)
+    if old is None:
+        return page, dict(query)
+    new: dict[str, str] = {}
+    for name, text in query.items():
+        is_step = name == "step" and whole(text) is not None
+        new[name if is_step else old.renamed.get(name, name)] = text
+    new = {**old.besides, **new}
+    if "view" in new:
+        new["view"] = _VIEWS.get((page, new["view"]), new["view"])
+    return old.page, new

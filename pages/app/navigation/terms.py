@@ -37,7 +37,7 @@ _VARIANTS: Mapping[str, Mapping[str, Variant]] = {
 class Term:
     """A term and the page that teaches it, as ``content/terms.toml`` has it.
 
-    key: of its name and its two sentences, in ``texts/terms.md``. page: a name of
+    key: of its name and its meaning, in ``texts/terms.md``. page: a name of
     ``page_table.PAGES``. view: what the page's address says besides. settings: the settings of an
     experiment that it explains. also: other words that find it. variants: whose labels find it,
     too. marked: the English words that are marked in texts, if not its name and the plural of that.
@@ -81,14 +81,9 @@ class Term:
         return (name, f"{name}s") if self.marked is None else self.marked
 
     @property
-    def sentences(self) -> tuple[str, str]:
-        """Return what it means, in the session's language: a line for the search, and one more."""
-        if self.variant:
-            return _(self.variant.help), _(
-                "It acts inside attention, on each pair of query and key."
-            )
-        _name, first, second = self._lines
-        return first, second
+    def meaning(self) -> str:
+        """Return its meaning in the session's language."""
+        return _(self.variant.help) if self.variant else self._lines[1]
 
     @property
     def _lines(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""Ticks: what a visitor has done on the path. Only the browser keeps them, in a cookie.
+"""Ticks of the pages that a visitor has worked through, and the map of the path with them.
 
-A page is done once its questions are answered, or, without any, once the reader did something with
-it: changed what it shows, or what the page itself marks.
+Only the browser keeps ticks, in a cookie. A page is done once its questions are answered or, if it
+has none, once the reader changed what it shows.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.app import state
-from pages.app.address import old_addresses, view_link
-from pages.app.navigation.page_table import PAGES, WAY, PageFacts
+from pages.app.address import view
+from pages.app.navigation import page_table
+from pages.app.navigation.page_table import CHAPTERS, PAGES, WAY, PageFacts
 from pages.components import addresses
 from pages.components.effects import keep_cookie
+from pages.i18n import _
 
 COOKIE = "tfm_ticks"
 _MARKS = "ticks"
@@ -38,7 +40,7 @@ def mark(what: str = _ACT) -> None:
 def mark_change() -> None:
     """Mark the main act of a page without questions if the reader changed what it shows."""
     page = PAGES.get(state.page())
-    if page and not page.questions and page.name not in _MARKING and view_link.is_changed():
+    if page and not page.questions and page.name not in _MARKING and view.is_changed():
         mark()
 
 
@@ -107,10 +109,10 @@ def read(text: object) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for part in text.split("/") if isinstance(text, str) and len(text) <= 4000 else ():
         name, *words = part.split(":")
-        page = PAGES.get(old_addresses.current(name, {})[0])
+        page = PAGES.get(page_table.current_address(name, {})[0])
         if page is not None and page.chapter:
             if page.name != name:  # of several pages, the act of one is not that of all
-                mark = old_addresses.OLD[name].mark
+                mark = page_table.OLD_ADDRESSES[name].mark
                 words = [mark] if mark and words else [word for word in words if word != _ACT]
             before = found.setdefault(page.name, set())
             some = dict.fromkeys(word for word in words if _MARK.fullmatch(word))
@@ -129,3 +131,23 @@ def _of(page: PageFacts) -> set[str]:
 
 def _needed(page: PageFacts) -> int:
     return max(1, page.questions)
+
+
+def draw_map() -> None:
+    st.header(_("What you can learn"), anchor=False)
+    if n := done():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(_("{n} of {all} done", n=n, all=len(WAY)), width="content")
+            st.button(_("Reset"), key="reset-ticks", type="tertiary", on_click=reset)
+    with st.container(key="page-map"):
+        for number, (column, (chapter, title)) in enumerate(
+            zip(st.columns(len(CHAPTERS)), CHAPTERS.items(), strict=True), start=1
+        ):
+            with column, st.container(gap="xsmall"):
+                st.subheader(f"{number} · {_(title)}", anchor=False)
+                for page in WAY:
+                    if page.chapter == chapter:
+                        goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes)
+                        tick = "✓ " if is_done(page) else ""
+                        label = f"**{tick}{_(page.title)}** {goal}"  # one element is faster
+                        st.page_link(page.path, label=label)

@@ -17,7 +17,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses, view_link
+from pages.app.address import view
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
@@ -204,7 +204,7 @@ def repeated() -> Run | None:
         return None
     if run is None or run.problem is not None:
         return None
-    begun = state.current_draft().begun
+    begun = state.current_draft().baseline
     return None if drafts.differences(run.experiment.model_dump(), begun) else run
 
 
@@ -247,7 +247,7 @@ def cure(run: Run, chosen: Arm) -> Run | None:
     meta = run.meta
     cured: Run | None = None
     experiment = changed(run.experiment, chosen.changes)
-    name = _("{name}, cured", name=meta.name)[:MAX_NAME]
+    name = _("{name}, fixed", name=meta.name)[:MAX_NAME]
     with _refusals(_notify):
         if chosen.begins == "beginning":
             device = state.device() if meta.recorded else meta.device
@@ -307,7 +307,7 @@ def delete(run: Run) -> None:
     with _refusals(_notify):
         store.delete(_owned(run.id).id, by=visitors.visitor().owner)
         if store.restorable_until(run.id) is None:
-            state.notify(_("The disk is full: the run was deleted for good."))
+            state.notify(_("The disk is full, so the run was deleted for good."))
         else:
             state.remember_deleted(run.id)
 
@@ -385,7 +385,7 @@ def way_back() -> dict[str, str]:
         return {}
     own = {
         name: text
-        for name, text in view_link.query().items()
+        for name, text in view.query().items()
         if name not in (state.RUN_QUERY, BACK_QUERY)
     }
     return {BACK_QUERY: f"{facts.name}?{urlencode(own)}" if own else facts.name}
@@ -393,18 +393,18 @@ def way_back() -> dict[str, str]:
 
 def forget_way_back() -> None:
     """Remove the way back from the address."""
-    view_link.put({BACK_QUERY: None})
+    view.put_query({BACK_QUERY: None})
 
 
 def link_back(run_id: str) -> None:
     """Draw a link back to the page that started a run, if one did."""
     origins: dict[str, str] = st.session_state.setdefault(_BACK, {})
-    origin = view_link.query().get(BACK_QUERY)
+    origin = view.query().get(BACK_QUERY)
     if origin is None and run_id in origins:  # the reader was on another page meanwhile
         origin = origins[run_id]
-        view_link.put({BACK_QUERY: origin})
+        view.put_query({BACK_QUERY: origin})
     name, _mark, text = (origin or "").partition("?")
-    name, query = old_addresses.current(name, dict(parse_qsl(text)))
+    name, query = page_table.current_address(name, dict(parse_qsl(text)))
     if origin is None or name not in page_table.PAGES:
         return
     origins[run_id] = origin

@@ -13,8 +13,15 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.files import take_away
-from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
+from pages.app.runs import (
+    comparison,
+    run_actions,
+    run_time,
+    run_words,
+    runs_access,
+    shown_run,
+    take_away,
+)
 from pages.app.settings import controls
 from pages.app.typed import escape
 from pages.components.buttons import counted_button
@@ -49,9 +56,7 @@ class _Request(NamedTuple):
 
 _REQUESTS = (
     _Request("pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), ("running",)),
-    _Request(
-        "resume", N_("Resume"), ":material/play_arrow:", N_("Continues the training."), ("paused",)
-    ),
+    _Request("resume", N_("Resume"), ":material/play_arrow:", "", ("paused",)),
     _Request(
         "stop",
         N_("Stop"),
@@ -63,7 +68,7 @@ _REQUESTS = (
         "stop",
         N_("Cancel"),
         ":material/close:",
-        N_("Leaves the queue. You can resume later."),
+        N_("Removes the run from the queue. You can resume it later."),
         ("queued",),
     ),
 )
@@ -111,7 +116,7 @@ class RunButtons:
                 request.kind,
                 _(request.label),
                 request.icon,
-                help=_(request.help),
+                help=_(request.help) if request.help else None,
                 type="primary" if is_resume and not self.is_row else "secondary",
                 on_click=run_actions.ask_and_wait,
                 args=(run, request.kind),
@@ -119,7 +124,7 @@ class RunButtons:
             if is_resume and not self.is_row:
                 counted_button(
                     _("Train one step"),
-                    help=_("One batch, then it pauses again."),
+                    help=_("Trains on one batch and pauses again."),
                     path=_SKIP,
                     on_press=partial(run_actions.ask_and_wait, run, "step"),
                     key="run-step",
@@ -132,9 +137,8 @@ class RunButtons:
             return
         words, icon = _("Resume"), ":material/play_arrow:"
         if self.is_row:
-            help = _("Continues from the last checkpoint.")
-            if not run.has_checkpoint:
-                help = _("Starts over: there is no checkpoint.")
+            restarts = _("Starts over, because there is no checkpoint.")
+            help = None if run.has_checkpoint else restarts
             if self._button("resume", words, icon, help=help):
                 run_actions.resume(run, opens=True)
             return
@@ -172,7 +176,6 @@ class RunButtons:
             value=max(1, status.total_steps),
             step=100,
             key=f"run-more-{run.id}",
-            help=_("Trains a copy."),
         )
         done = run.checkpoint_step or status.step
         steps = done + int(more)
@@ -220,7 +223,7 @@ class RunButtons:
             _("Repeat with a change"),
             ":material/alt_route:",
             width="stretch" if self.is_row else "content",
-            **visitors.allowed(_("Change settings and compare both runs.")),
+            **visitors.allowed(_("Change settings, then compare both runs.")),
         ):
             run_actions.configure(self.run.experiment, beside=self.run)
 
@@ -255,7 +258,7 @@ class RunButtons:
             return
         with st.popover(self._label(_("More")), key=state.menu_key(f"menu-{run.id}")):
             if runs_access.is_hidden(run):
-                st.caption(_("Find its bug for more actions."))
+                st.caption(_("Find the bug to unlock more actions."))
             elif is_whole:
                 self._whole()
             if self._is_changeable:
@@ -327,7 +330,7 @@ def guarded(run: Run) -> Iterator[None]:
         yield
     except Exception:
         logger.exception("The run %s could not be drawn.", run.id)
-        message = _("The run {id} cannot be shown; see the server's log.", id=run.id)
+        message = _("The run {id} can't be shown; see the server's log.", id=run.id)
         st.caption(f":material/broken_image: {escape(message)}")
 
 
@@ -340,7 +343,7 @@ def gone(run: Run) -> None:
         border=True, horizontal=True, vertical_alignment="center", key=f"gone-{run.id}"
     ):
         message = _(
-            "Deleted **{name}**. Undo until {time}, or until the space is needed.",
+            "Deleted **{name}**. You can undo this until {time}, or until space runs out.",
             name=escape(run.meta.name),
             time=show.clock(until),
         )
@@ -417,10 +420,12 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
     rates = {"before": before, "after": after, "done": f"{done:,}"}
     if stays_low:
         return _(
-            "Learning rate: {before:.2g} at step {done}, then {after:.2g} throughout.", **rates
+            "Learning rate: {before:.2g} at step {done}, then constant at {after:.2g}.", **rates
         )
     if after < _JUMP * before:
-        return _("Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.", **rates)
+        return _(
+            "Learning rate: {before:.2g} at step {done}, {after:.2g} at the next step.", **rates
+        )
     return paragraph("train/rate-jumps", steps=f"{steps:,}", **rates)
 
 
@@ -453,7 +458,7 @@ def _labels(runs: list[Run]) -> None:
     """Ask for the labels of runs, and of a single one for its name and a note."""
     own = [run for run in runs if not run.meta.recorded and not visitors.watches(run)]
     if len(own) < len(runs):
-        st.caption(_("Recorded and other visitors' runs keep their labels."))
+        st.caption(_("You can't label recorded runs or other visitors' runs."))
     one = runs[0] if len(runs) == 1 else None
     of = "picked" if one is None else one.id
     name: str | None = None
@@ -467,14 +472,14 @@ def _labels(runs: list[Run]) -> None:
         value=before,
         max_chars=MAX_GROUP,
         key=f"group-{of}",
-        placeholder=_("Empty removes the group") if before else None,
+        placeholder=_("Leave empty to remove the group") if before else None,
     )
     tags = st.text_input(
         _("Tags") if one is not None else _("Add tags"),
         value="" if one is None else ", ".join(one.labels.tags),
         max_chars=MAX_TAGS * (MAX_TAG + 2),
         key=f"tags-{of}",
-        placeholder=_("baseline, to repeat"),
+        placeholder=_("baseline to repeat"),
         help=_("Separate with commas."),
     )
     if one is not None:

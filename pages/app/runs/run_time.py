@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from tfm_core.training.estimate import Estimate
 
 
-def takes(experiment: Experiment) -> str:
+def estimate_text(experiment: Experiment) -> str:
     """Return how long a training takes on the session's device, such as ``about 45 s``."""
-    return words(forecast(experiment))
+    return forecast_text(forecast(experiment))
 
 
-def takes_now(
+def estimate_text_now(
     experiment: Experiment,
     *,
     device: str | None = None,
@@ -50,7 +50,7 @@ def takes_now(
     return with_load(estimated, device)
 
 
-def words(estimated: Forecast | None, device: str | None = None) -> str:
+def forecast_text(estimated: Forecast | None, device: str | None = None) -> str:
     """Return a forecast in words; device: the session's, unless given."""
     if estimated is None:
         name = show.device(device or state.device())
@@ -60,33 +60,36 @@ def words(estimated: Forecast | None, device: str | None = None) -> str:
 
 def with_load(estimated: Forecast | None, device: str | None = None) -> str:
     """Return a forecast in words, and whether the computer is busy."""
-    time = words(estimated, device)
+    time = forecast_text(estimated, device)
     if estimated is None or not estimated.is_busy:
         return time
-    return _("{time}, this computer is busy", time=time)
+    return _("{time} (this computer is busy)", time=time)
 
 
-def whose() -> str:
+def estimate_source() -> str:
     """Return what the times are estimated from, and whether the computer is busy."""
     device = state.device()
     basis, slowdown = _basis(device), _slowdown(device)
     if slowdown < BUSY:
         return basis
-    return f"{basis} {_('This computer is busy: about {n} times slower.', n=f'{slowdown:.2g}')}"
+    busy = _("This computer is busy; expect about {n} times the usual time.", n=f"{slowdown:.2g}")
+    return f"{basis} {busy}"
 
 
 def _basis(device: str) -> str:
     n = sum(timing.device == device for timing in _timings())
     if n:
         return ngettext(
-            "Estimated from {n} training on this computer.",
-            "Estimated from {n} trainings on this computer.",
+            "Estimated from {n} run on this computer.",
+            "Estimated from {n} runs on this computer.",
             n,
             n=n,
         )
     if device != "cpu":
-        return _("Times on {device} are known after a training.", device=show.device(device))
-    return _("Estimated from a short measurement; better after a training.")
+        return _(
+            "Times on {device} are known after your first run there.", device=show.device(device)
+        )
+    return _("Estimated from a short measurement; more exact after your first run.")
 
 
 def forecast(

@@ -162,7 +162,7 @@ def reason(run: Run) -> str | None:
     if outcome is None:
         return status.reason
     if outcome.kind == "diverged" and open_lesson.asks_for("training.learning_rate"):
-        return N_("The loss is no longer a number.") if status.state == "failed" else None
+        return N_("The loss became infinite or NaN.") if status.state == "failed" else None
     return outcome.sentence
 
 
@@ -204,8 +204,8 @@ def attended_caption(run: Run, probe: Probe) -> None:
     numbers = attention_numbers(run.experiment)
     st.caption(
         _(
-            "Maps of {n} of {all} examples are saved: each takes {numbers} weights, {size} per "
-            "snapshot.",
+            "Only {n} of {all} examples have saved maps; "
+            "one example takes {numbers} weights ({size}) per snapshot.",
             n=n,
             all=len(probe.items),
             numbers=show.count(numbers),
@@ -243,7 +243,7 @@ def symptom_marks(run: Run) -> list[tuple[int, str]]:
     """Return the steps to mark on a run's curves, with labels."""
     marked = [symptom for symptom in symptoms(run) or () if symptom.kind in _SYMPTOM_MARKS]
     series = runs_access.curves(run).steps
-    lost = [(int(step), _("not a number")) for step in series["step"][np.isnan(series["loss"])][:1]]
+    lost = [(int(step), _("NaN")) for step in series["step"][np.isnan(series["loss"])][:1]]
     return [*lost, *((symptom.step, _(_SYMPTOM_MARKS[symptom.kind])) for symptom in marked)]
 
 

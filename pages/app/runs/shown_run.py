@@ -88,7 +88,7 @@ def preset_button(
     width: Literal["content", "stretch"] = "content",
 ) -> None:
     """Draw the button that trains a preset and opens its run. is_first: it stands out."""
-    words = _("Train “{name}”, {time}", name=_(PRESETS[name].label), time=preset_time(name))
+    words = _("Train “{name}” ({time})", name=_(PRESETS[name].label), time=preset_time(name))
     if st.button(
         label or words,
         type="primary" if is_first else "secondary",
@@ -101,7 +101,7 @@ def preset_button(
 
 
 def preset_time(name: str) -> str:
-    return run_time.takes(PRESETS[name].experiment)
+    return run_time.estimate_text(PRESETS[name].experiment)
 
 
 def current_run() -> Run | None:
@@ -163,7 +163,11 @@ def fitting(needs: Needs) -> list[Run]:
         is_finished = run.status.state == "finished" and run.labels.group not in searches
         return 0 if is_finished and visitor.began(run) else 2, False
 
-    able = [one for one in visitors.at_hand() if one.problem is None and needs.fits(one.experiment)]
+    able = [
+        one
+        for one in visitors.available_runs()
+        if one.problem is None and needs.fits(one.experiment)
+    ]
     return sorted(filter(needs.is_ready, able), key=rank)
 
 
@@ -185,8 +189,8 @@ def why_shown(run: Run) -> str:
     if not run.meta.recorded:
         return _("The newest run that fits this page.")
     if any(not other.meta.recorded for other in visitors.listed()):
-        return _("A recorded run: none of yours fits this page.")
-    return _("A recorded run: you have not trained one yet.")
+        return _("A recorded run, because none of yours fits this page.")
+    return _("A recorded run, because you have no runs yet.")
 
 
 def no_weights(run: Run) -> None:

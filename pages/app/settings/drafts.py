@@ -1,7 +1,7 @@
-"""Drafts: configurations while they are edited, as nested plain values, and their history.
+"""Drafts: configurations while they are edited, as nested plain values, their history and links.
 
 They need not be valid: the configuration's own error is shown at its control, and nothing is
-corrected silently.
+corrected silently. Links are read leniently.
 """
 
 from __future__ import annotations
@@ -12,15 +12,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+import streamlit as st
+
 from pages.app.settings.fields import (
     KINDS,
     Setting,
     carried_by_links,
+    every_setting,
+    kinds,
     settings_by_path,
     settings_of,
 )
-from pages.i18n import _
+from pages.i18n import N_, _
+from tfm_core import links, made_with
 from tfm_core.choices.config import (
+    TASK_FACTS,
     ConfigError,
     Experiment,
     Problem,
@@ -32,7 +38,9 @@ from tfm_core.choices.config.base import plain
 from tfm_core.choices.config.codec import default_sections, problems_of
 from tfm_core.choices.config.training import with_optimizer
 from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.training import OPTIMISERS
 from tfm_core.facts.learning_rate import advised
+from tfm_core.made_with import MadeWith
 
 Values = dict[str, Any]
 
@@ -51,7 +59,7 @@ class Draft(NamedTuple):
     base: Values | None = None
 
     @property
-    def begun(self) -> Values:
+    def baseline(self) -> Values:
         return self.values if self.base is None else self.base
 
 
@@ -73,7 +81,7 @@ class CheckedDraft:
         """The settings that the draft has, by path, in the order to show."""
         return settings_by_path(family_of(self.draft.values), task_of(self.draft.values))
 
-    def at(self, path: str) -> list[str]:
+    def problems_of(self, path: str) -> list[str]:
         """Return the problems of a setting, in the session's language."""
         return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
@@ -85,7 +93,7 @@ class CheckedDraft:
         return labels.get(path, path)
 
     @property
-    def concerned(self) -> set[str]:
+    def flagged(self) -> set[str]:
         """The settings with a problem or a warning."""
         warnings = {item.field for item in self.advice if item.is_warning}
         return warnings | {problem.field for problem in self.problems}
@@ -112,7 +120,7 @@ def reference_of(draft: Draft) -> Values:
 
     Where it has another family or task by now, what that beginning would be with these.
     """
-    values = draft.begun
+    values = draft.baseline
     for path in KINDS:
         wanted = get(draft.values, path)
         values = values if get(values, path) == wanted else chosen(values, path, wanted)
@@ -121,14 +129,14 @@ def reference_of(draft: Draft) -> Values:
 
 def changed(checked: CheckedDraft) -> list[str]:
     """Return the dotted paths at which a draft differs from what it began as."""
-    draft, begun = checked.draft, checked.draft.begun
-    paths = [path for path in KINDS if get(draft.values, path) != get(begun, path)]
+    draft, baseline = checked.draft, checked.draft.baseline
+    paths = [path for path in KINDS if get(draft.values, path) != get(baseline, path)]
     return paths + differences(draft.values, checked.reference)
 
 
 def with_reset(checked: CheckedDraft, path: str) -> Values:
     """Return the draft with one setting reset, and what depends on it."""
-    values = checked.draft.begun if path in KINDS else checked.reference
+    values = checked.draft.baseline if path in KINDS else checked.reference
     return chosen(checked.draft.values, path, get(values, path))
 
 
@@ -145,7 +153,7 @@ def format_value(setting: Setting, value: Any) -> str:
 
 
 def preset_of(draft: Draft) -> str | None:
-    same = (name for name in PRESETS if not differences(draft.begun, preset_values(name)))
+    same = (name for name in PRESETS if not differences(draft.baseline, preset_values(name)))
     return next(same, None)
 
 
@@ -247,3 +255,107 @@ class History:
         if self.future and not back:
             return self.future[-1], History((*self.past, now), self.future[:-1])
         return None
+
+
+MAX_LINK_PROBLEMS = 8
+"""Sentences about one link; a link with more mistakes than that is no configuration."""
+
+
+def draft_of_link(query: Mapping[str, str]) -> tuple[Values, list[str]]:
+    """Return the draft of a link, and a message for each invalid value.
+
+    What is good in the link is kept; each sentence names the value that is used instead.
+    """
+    values, sentences = _link_start(query)
+    settings = every_setting(family_of(values), task_of(values))
+    carried = carried_by_links(task_of(values))
+    for path, text in query.items():
+        if path in {"model.family", "task.name", *links.QUERIES}:
+            continue
+        if path in carried:
+            values = put(values, path, _carried(carried[path], text))
+            continue
+        if path not in settings:
+            sentences.append(_("There is no setting {path}.", path=path))
+            continue
+        parameter = settings[path].parameter
+        value, sentence = parameter.follow(text, get(values, path))
+        values = put(values, path, value)
+        sentences += [sentence] if sentence else []
+    if len(sentences) > MAX_LINK_PROBLEMS:
+        more = len(sentences) - MAX_LINK_PROBLEMS
+        sentences = [*sentences[:MAX_LINK_PROBLEMS], _("And {more} more.", more=more)]
+    return values, sentences
+
+
+def _carried(kind: type, text: str) -> object:
+    """Return a fact of a data set, or the text itself if it is invalid."""
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    try:
+        return kind(text)
+    except ValueError:
+        return text
+
+
+def link_base(query: Mapping[str, str]) -> Values | None:
+    """Return the values of the preset that a link names, or None."""
+    preset = links.named(query).preset
+    return None if preset is None else preset_values(preset)
+
+
+def link_versions(query: Mapping[str, str]) -> MadeWith | None:
+    """Return the versions that a link was made with, or None."""
+    return made_with.read(query.get(links.MADE_QUERY, ""))
+
+
+def _link_start(query: Mapping[str, str]) -> tuple[Values, list[str]]:
+    """Return the values that a link starts from, and problems with their names."""
+    named = links.named(query)
+    problems = [named.problem, links.version_problem(query)]
+    if links.MADE_QUERY in query and link_versions(query) is None:
+        problems.append(N_("The versions in this link are unreadable."))
+    sentences = [_(problem) for problem in problems if problem]
+    optimizer = query.get("training.optimizer")
+    optimizer = optimizer if optimizer in OPTIMISERS else None
+    if named.preset is not None:
+        values = links.preset_values(named.preset, optimizer)
+        chosen = {"model.family": family_of(values), "task.name": task_of(values)}
+        if all(query.get(path, value) == value for path, value in chosen.items()):
+            return values, sentences
+    asked = TASK_FACTS.get(query.get("task.name", ""))
+    first = asked.families[0] if asked else "vit"
+    families = kinds(first)["model.family"].parameter
+    family, problem = families.follow(query.get("model.family", first), first)
+    tasks = kinds(family)["task.name"].parameter
+    task, other = tasks.follow(query.get("task.name", tasks.first), tasks.first)
+    sentences += filter(None, (problem, other))
+    values = default_sections(family, task)
+    if optimizer is not None:
+        values["training"] = with_optimizer(values["training"], optimizer)
+    return values, sentences
+
+
+def link_settings(query: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of a query that describes a configuration."""
+    return {key: value for key, value in query.items() if _is_setting(key)}
+
+
+def write_link(said: Mapping[str, str]) -> None:
+    """Write the configuration to the address. said: of ``state.configuration_query``."""
+    old = st.query_params.to_dict()
+    new = {key: value for key, value in old.items() if not _is_setting(key)}
+    new |= said
+    if new != old:
+        st.query_params.from_dict(new)
+
+
+def clear_link() -> None:
+    """Remove the configuration from the address."""
+    for key in link_settings(st.query_params.to_dict()):
+        del st.query_params[key]
+
+
+def _is_setting(key: str) -> bool:
+    names = {"seed", *links.QUERIES}
+    return key in names or key.partition(".")[0] in {"model", "task", "training"}

@@ -79,7 +79,7 @@ class _Amount(Parameter[float]):
     high: float | None
 
     def parse(self, text: str) -> float:
-        """Return the number. Raises Unfit, without the nearest one: it may not fit the others."""
+        """Return the number. Raises InvalidValue; the nearest number may not fit the others."""
         try:
             number = int(text) if self.is_whole else float(text)
         except ValueError:
@@ -183,7 +183,7 @@ def kinds(family: str) -> dict[str, Setting]:
     """Return the settings of KINDS, with the tasks that a family learns."""
     tasks = {name: TASK_FACTS[name] for name in tasks_for(family)}
     flow = N_("How tokens flow through the model.")
-    learned = N_("What this family can learn.")
+    learned = N_("What this model family can learn.")
     return {
         "model.family": Setting(
             "model.family", N_("Model family"), flow, "choice", choices=FAMILIES

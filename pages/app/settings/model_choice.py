@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import url_config, view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Choice, InvalidValue, Number, Text, one_of
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access, shown_run
@@ -67,7 +67,7 @@ def sizes_editor(architecture: Architecture, problem: str) -> None:
         return
     own = asdict(sizes_of(architecture))
     with st.container(border=True):
-        help_text = _("Only for looking: training uses the task’s.")
+        help_text = _("Only for this view; training uses the task’s value.")
         st.header(_("Vocabulary and lengths"), anchor=False, help=help_text)
         for column, name in zip(st.columns(len(names)), names, strict=True):
             parameter = _SIZES[name]
@@ -110,7 +110,7 @@ class ModelName(Choice):
     current: str = ""
 
     def parse(self, text: str) -> str:
-        """Return the name. Raises Unfit, whose rule omits ids of runs."""
+        """Return the name. Raises InvalidValue, whose rule omits ids of runs."""
         name = _RUN_PREFIX + self.current if text == RUN and self.current else text
         if name not in (*self.names, self.first):
             raise InvalidValue(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
@@ -186,7 +186,7 @@ def line(
     """
     facts, choices = show.fact_line(key)
     problems = st.container()
-    with choices, view_link.warnings_in(problems):
+    with choices, view.warnings_in(problems):
         model = chosen(run, is_edited=is_edited, is_trained=is_trained, example=example)
     return model, facts, choices
 
@@ -217,7 +217,9 @@ def chosen(
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
     first = DRAFT if run is None else RUN
-    if example is not None and run is None and _is_untouched():
+    preset = drafts.preset_values(state.FIRST_PRESET)
+    is_untouched = not drafts.differences(state.draft(), preset)
+    if example is not None and run is None and is_untouched:
         first = example.name
         visited = f"model-example-{example.name}"
         is_first = visited not in st.session_state
@@ -225,9 +227,9 @@ def chosen(
         picked = st.session_state.get(SHOW.key, DRAFT)
         if is_first and picked == DRAFT and not _asks_for_a_model():
             st.session_state[SHOW.key] = example.name
-    unknown = view_link.read(replace(SHOW, names=tuple(names), first=first))
+    unknown = view.read_query(replace(SHOW, names=tuple(names), first=first))
     picked = st.selectbox(
-        _("Which model"),
+        _("Model"),
         names,
         format_func=lambda name: (
             _(example.label) if example and name == example.name else _label(name, run, others)
@@ -235,34 +237,37 @@ def chosen(
         key=SHOW.key,
         persist_state="session",
         on_change=_take_run,
-        help=_("Yours, a run's, or a published model at full size, without memory."),
+        help=_(
+            "Your configuration, a run, or a published model. "
+            "Published models are full size but take no memory."
+        ),
     )
     if picked == NOTEBOOK:
         _notebook_field()
-    with view_link.warnings_place():  # exists even when empty: nothing moves when one appears
+    with view.warnings_place():  # exists even when empty: nothing moves when one appears
         for problem in (missing or unknown, *misread):
-            view_link.warn(problem)
+            view.warn(problem)
         _mirror_choice(picked, run, first)
         if example is not None and picked == example.name:
             one = of_experiment(example.experiment, _(example.label))
             return Chosen(picked, one.label, one, example.experiment)
         if picked == NOTEBOOK:
             one = _notebook_model()
-            view_link.clear(_SIZES.values())
+            view.clear_query(_SIZES.values())
             return Chosen(picked, _(one.label), one)
-        view_link.clear([NOTEBOOK_TEXT])
+        view.clear_query([NOTEBOOK_TEXT])
         choice = _resolve(picked, run, is_edited=is_edited)
         if is_trained:
             return choice
         if picked != DRAFT:
-            view_link.clear(_SIZES.values())
+            view.clear_query(_SIZES.values())
             return choice
         return _draft_with_sizes(choice, is_edited=is_edited)
 
 
 def _notebook_field() -> None:
     """Draw the field for the text."""
-    view_link.warn(view_link.read(NOTEBOOK_TEXT))
+    view.warn(view.read_query(NOTEBOOK_TEXT))
     st.text_area(
         _("Sizes or a call"),
         key=NOTEBOOK_TEXT.key,
@@ -281,10 +286,10 @@ def _notebook_model() -> Architecture:
     except ValueError as error:
         show.problem(error)
         text = str(st.session_state.get(_LAST_NOTEBOOK, _NOTEBOOK_EXAMPLE))
-        st.caption(_("Showing the last one that could be read."))
+        st.caption(_("Showing the last valid model."))
         found = your_model(text)
     st.session_state[_LAST_NOTEBOOK] = text
-    view_link.write(
+    view.write_query(
         NOTEBOOK_TEXT, NOTEBOOK_TEXT.first if text == _NOTEBOOK_EXAMPLE else found.sizes
     )
     _notebook_report(found)
@@ -295,7 +300,9 @@ def _notebook_report(found: YourModel) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="notebook-report"):
         n = found.n_lines - len(found.unread)
         st.markdown(ngettext("{n} line read.", "{n} lines read.", n, n=n), width="content")
-        if st.button(_("Train one like it"), icon=":material/model_training:", type="tertiary"):
+        if st.button(
+            _("Train a model like this"), icon=":material/model_training:", type="tertiary"
+        ):
             model = found.architecture.model
             values = default_sections(model.family, tasks_for(model.family)[0])
             state.set_draft({**values, "model": model.model_dump()})
@@ -310,19 +317,14 @@ def _notebook_report(found: YourModel) -> None:
             show.facts(rows, [_("line"), _("text"), _("why")])
 
 
-def _is_untouched() -> bool:
-    """Return whether nobody has changed the draft yet."""
-    return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
-
-
 def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
     """Return the draft with the sizes of the session or the link, which the link says again."""
     for parameter in _SIZES.values():
-        view_link.warn(view_link.read(parameter))
+        view.warn(view.read_query(parameter))
     sizes = FreeSizes(**{name: st.session_state[size.key] for name, size in _SIZES.items()})
     known, problem = draft.architecture, ""
     for name, parameter in _SIZES.items():
-        view_link.write(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
+        view.write_query(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
     new = known
     try:
         new = resized(known, sizes)
@@ -349,26 +351,26 @@ def _other_runs() -> dict[str, Run]:
     current = state.current_run_id()
     return {
         _RUN_PREFIX + run.id: run
-        for run in visitors.at_hand()
+        for run in visitors.available_runs()
         if run.id != current and run.problem is None and run.experiment.task.has_model
     }
 
 
 def _read_draft() -> list[str]:
     """Adopt the configuration of a new link; return its problems."""
-    query = url_config.settings_in(view_link.query())
+    query = drafts.link_settings(view.query())
     if not query or query == st.session_state.get(_MIRRORED):
         return []
-    values, sentences = url_config.read(query)
-    state.set_draft(values, base=url_config.base_of(query))
-    if SHOW.query not in view_link.query():
+    values, sentences = drafts.draft_of_link(query)
+    state.set_draft(values, base=drafts.link_base(query))
+    if SHOW.query not in view.query():
         st.session_state[SHOW.key] = DRAFT
     return sentences
 
 
 def _asks_for_a_model() -> bool:
-    query = view_link.query()
-    return SHOW.query in query or bool(url_config.settings_in(query))
+    query = view.query()
+    return SHOW.query in query or bool(drafts.link_settings(query))
 
 
 def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
@@ -376,12 +378,12 @@ def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
 
     first: what is shown without a word in the address.
     """
-    view_link.write(replace(SHOW, first=first), picked)
+    view.write_query(replace(SHOW, first=first), picked)
     if picked == DRAFT:
-        url_config.mirror(state.configuration_query(state.current_draft()))
+        drafts.write_link(state.configuration_query(state.current_draft()))
     else:
-        url_config.clear()
-    st.session_state[_MIRRORED] = url_config.settings_in(view_link.query())
+        drafts.clear_link()
+    st.session_state[_MIRRORED] = drafts.link_settings(view.query())
     if picked == RUN and run is not None:
         state.name_run(run.id)
     elif not state.shows_run():
@@ -415,7 +417,7 @@ def _draft(*, is_edited: bool) -> Experiment:
 
 def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
     if name == DRAFT:
-        return _("The configuration being edited")
+        return _("Your configuration")
     if name == NOTEBOOK:
         return _(_NOTEBOOK_LABEL)
     if name in ARCHITECTURES:
@@ -426,13 +428,13 @@ def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
 
 def _missing() -> str | None:
     """Return why a link to a run's model cannot be followed, or None."""
-    if view_link.query().get(SHOW.query) != RUN:
+    if view.query().get(SHOW.query) != RUN:
         return None
     run_id = state.current_run_id()
     why = _("The run in this link is not here.")
     if run_id is not None:
         why = runs_access.store().get(run_id).problem or why
-    return _("{why} Showing the configuration being edited.", why=why)
+    return _("{why} Showing your configuration.", why=why)
 
 
 def compared() -> Chosen | None:
@@ -441,7 +443,7 @@ def compared() -> Chosen | None:
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]
     current = "" if run is None else run.id
-    unknown = view_link.read(replace(VERSUS, names=tuple(names), current=current))
+    unknown = view.read_query(replace(VERSUS, names=tuple(names), current=current))
     picked = st.selectbox(
         _("Compare with"),
         names,
@@ -449,10 +451,9 @@ def compared() -> Chosen | None:
         key=VERSUS.key,
         placeholder=_("Nothing"),
         persist_state="session",
-        help=_("Lists the differences."),
     )
-    view_link.warn(unknown)
-    view_link.write(VERSUS, picked or "")
+    view.warn(unknown)
+    view.write_query(VERSUS, picked or "")
     if picked is None:
         return None
     return _resolve(RUN, runs[picked]) if picked in runs else _resolve(picked, None)
@@ -464,7 +465,7 @@ def published(chosen: Chosen, size: str, total: int) -> None:
     size = show.joined("" if chosen.run else f"**{escape(chosen.label)}**", size)
     if architecture.n_parameters == total and architecture.source:
         size = _(
-            "{size} · :green[:material/check: the published count], {source}",
+            "{size} · :green[:material/check: matches the published count], {source}",
             size=size,
             source=_(architecture.source),
         )

@@ -42,7 +42,7 @@ def chosen_base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
 
     choices: the place of how many steps a run takes.
     """
-    runs = [run for run in visitors.at_hand() if run.problem is None][:_MAX_RUNS]
+    runs = [run for run in visitors.available_runs() if run.problem is None][:_MAX_RUNS]
     names = {
         **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
         _DRAFT: _("Configuration on Train"),
@@ -88,7 +88,7 @@ def _proposed(chosen: str, name: str) -> Plan:
     elif kind == _DRAFT:
         base = Experiment.parse(state.draft())
     else:
-        base = next(run for run in visitors.at_hand() if run.id == which).experiment
+        base = next(run for run in visitors.available_runs() if run.id == which).experiment
     return proposed_plan(base, name.partition(": ")[2] if kind == "run" else name)
 
 

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Text
 from pages.app.navigation import page_table, ticks
 from pages.app.runs import comparison, run_actions, runs_access
@@ -56,7 +56,7 @@ def shown() -> Sweep | None:
         try:
             names[sweep_id] = _name(actions.sweep_store().get(sweep_id))
         except SweepNotFound as error:
-            view_link.warn(_(error))
+            view.warn(_(error))
             open_sweep(NEW)
             sweep_id = view.ask(ShownSweep, SCOPE).sweep
     if names:

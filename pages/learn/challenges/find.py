@@ -15,7 +15,7 @@ from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.address.parameters import InvalidValue, Written
 from pages.app.navigation import ticks
-from pages.app.runs import comparison, run_time, runs_access, studies
+from pages.app.runs import comparison, run_time, runs_access
 from pages.app.runs.run_actions import Start
 from pages.components.heads import GridStyle, head_grid
 from pages.i18n import N_, _
@@ -159,7 +159,7 @@ def _pair(ids: Sequence[str]) -> Pair | None:
 def _bar(level: str, pair: Pair | None) -> None:
     known = (run for run in visitors.listed() if not visitors.watches(run))
     healthy = runs_of(TWINS, known).by_arm["healthy"].get(basis().seed)
-    time = run_time.takes(basis())
+    time = run_time.estimate_text(basis())
     label = _("Train a new suspect, {time}", time=time)
     if healthy is None:
         label = _("Train a new pair, {time} each", time=time)
@@ -236,7 +236,7 @@ def _evidence(pair: Pair, played: Round) -> None:
     else:
         arms = [arm.name for arm in TWINS.arms]
         found = StudyRuns({name: {0: run} for name, run in zip(arms, pair, strict=True)})
-        figure = studies.curves(TWINS, found, height=380, window=_WINDOW)
+        figure = comparison.study_curves(TWINS, found, height=380, window=_WINDOW)
         if figure is not None:
             words = _("Sequences right (teacher forcing), loss, gradient norm.")
             show.figure(figure, words, key="bug-curves")

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.app import show
 from pages.app.address import view
 from pages.app.lessons import open_lesson
-from pages.app.navigation import page_map, page_table
+from pages.app.navigation import page_table, ticks
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from pages.learn.challenges import find, predict, reach
@@ -63,7 +63,7 @@ def _gallery() -> None:
         with st.container(key=f"challenge-cards-{group}"):
             for one in challenges:
                 _link(one, f"**{escape(one.title)}** {escape(one.about)} :small[{one.facts}]")
-    page_map.draw()
+    ticks.draw_map()
     reach.for_teachers()
     show.link("plan")
 

@@ -9,9 +9,8 @@ from functools import partial
 
 import streamlit as st
 
-from pages.app import show, state
-from pages.app.model import question
-from pages.app.runs import comparison, studies
+from pages.app import article, show, state
+from pages.app.runs import comparison
 from pages.app.settings.drafts import Draft
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
@@ -41,7 +40,7 @@ def challenge(one: Demonstration) -> Challenge:
         ICONS[one.name],
         _level(one),
         _READING + len(one.arms),
-        int(question.is_guessed("experiment", of=one.name)),
+        int(article.is_guessed("experiment", of=one.name)),
     )
 
 
@@ -53,21 +52,21 @@ def _level(one: Demonstration) -> int:
 
 
 def draw(chosen: Demonstration) -> None:
-    trained = studies.at_hand(chosen)
+    trained = comparison.study_runs(chosen)
     comparison.follow(trained.runs, partial(_draw, chosen, trained))
 
 
 def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        studies.buttons(chosen, trained)
+        comparison.study_buttons(chosen, trained)
         if len(trained.runs) > 1:
             show.link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
     left, right = st.columns(2, gap="medium")
     with left:
         _differs(chosen)
-        if not question.guess(chosen.question, "experiment", of=chosen.name):
+        if not article.guess(chosen.question, "experiment", of=chosen.name):
             with right:
-                studies.lines(chosen, trained)
+                comparison.arm_lines(chosen, trained)
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
@@ -76,10 +75,10 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
         made = [chosen.experiment(arm) for arm in chosen.arms]
         for sentence in caveats(made, chosen.metrics):
             st.caption(f":material/warning: {_(sentence)}")
-        figure = studies.curves(chosen, trained)
+        figure = comparison.study_curves(chosen, trained)
         if figure is not None:
-            live_figure(figure, key="experiment-curves", name=studies.curves_name(chosen))
-        studies.lines(chosen, trained)
+            live_figure(figure, key="experiment-curves", name=comparison.study_curves_name(chosen))
+        comparison.arm_lines(chosen, trained)
     _answers(chosen, trained)
     with conclusion:  # drawn last: the models may have to write for it
         _conclusion_box(chosen, trained)

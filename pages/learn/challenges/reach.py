@@ -6,8 +6,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses
-from pages.app.lessons import open_lesson, pupils
+from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.typed import escape
@@ -25,7 +24,7 @@ _NAME = "lesson-name"
 
 def challenge(lesson: Lesson) -> Challenge:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
-    place, _query = old_addresses.current(next(iter(lesson.pages), "challenges"), {})
+    place, _query = page_table.current_address(next(iter(lesson.pages), "challenges"), {})
     icon = page_table.PAGES[place].icon.split("/")[1].rstrip(":")
     return Challenge(
         {open_lesson.LESSON_QUERY: lesson.id},
@@ -97,7 +96,7 @@ def draw(lesson: Lesson) -> None:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
     if open_lesson.is_preview():
         st.caption(_("preview: nothing is kept"))
-    pupils.welcome(lesson, attempt)
+    open_lesson.pupil_bar(lesson, attempt)
     if words.text:
         st.markdown(words.text)
     if "train" in lesson.pages:
@@ -128,7 +127,7 @@ def _result(lesson: Lesson, attempt: Attempt) -> None:
 
 
 def _hand_in(lesson: Lesson, attempt: Attempt) -> None:
-    pupils.name_field(lesson, _("Your name, if you want it in the result"), _NAME, attempt)
+    open_lesson.name_field(lesson, _("Your name, if you want it in the result"), _NAME, attempt)
     try:
         line = results.line(lesson, attempt, store=runs_access.store(), key=results.server_key())
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.app import show, typed
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.article import Made, keep
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
@@ -126,14 +126,14 @@ def _inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...]
 def _typed(chosen: TensorOperation, name: str, numbers: str = "") -> str:
     """Ask for a field of an operation. Raises ValueError where a text is too long."""
     value = str(view.one(fields_of(chosen, numbers)[name], key_of(chosen, name), ""))
-    return typed.within(value, MAX_NUMBERS if name == "numbers" else MAX_LETTERS)
+    return typed.check_length(value, MAX_NUMBERS if name == "numbers" else MAX_LETTERS)
 
 
 def _source(chosen: TensorOperation) -> InputSpec:
     facts, choices = show.fact_line("tensors")
     problems = st.container()
     shape = operations.shape_of(_typed(chosen, "shape"))
-    with choices, view_link.warnings_in(problems):
+    with choices, view.warnings_in(problems):
         prepared, content, dtype = (
             _typed(chosen, name) for name in ("prepared", "content", "dtype")
         )

@@ -13,7 +13,7 @@ import streamlit as st
 
 from pages.app import show, state, typed
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.article import Made, keep
 from pages.app.navigation import page_table
 from pages.app.runs import shown_run
@@ -147,7 +147,7 @@ def tokens(made: Made) -> None:
     way = view.ask(TokenCut, SCOPE).cut
     facts, choices = show.fact_line("words-tokens")
     problems = st.container()
-    with choices, view_link.warnings_in(problems):
+    with choices, view.warnings_in(problems):
         corpus = view.ask(Corpus, SCOPE).corpus
         is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     known = _("Vocabulary from **{corpus}**", corpus=_(CORPORA[corpus]))
@@ -328,7 +328,7 @@ def batch(made: Made) -> None:
             "At most {n} sentences of {m} words.", n=tokenise.MAX_SENTENCES, m=tokenise.MAX_TOKENS
         ),
     )
-    sentences = tokenise.sentences_of(typed.within(text, _MAX))
+    sentences = tokenise.sentences_of(typed.check_length(text, _MAX))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         has_bos = st.toggle(
             "<bos>", True, key="words-bos", help=_("A decoder starts writing here.")
@@ -495,7 +495,7 @@ def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
 
 
 def _recorded() -> None:
-    for other in visitors.at_hand():
+    for other in visitors.available_runs():
         if embeddings.why_no_embeddings(other) is None and other.meta.preset == PRESET:
             st.button(
                 _("Open “{name}”", name=escape(other.meta.name)),

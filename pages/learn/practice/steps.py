@@ -9,10 +9,9 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import article, show, state
 from pages.app.article import Made, keep
-from pages.app.model import question
-from pages.app.runs import comparison, runs_access, studies
+from pages.app.runs import comparison, runs_access
 from pages.i18n import _, paragraph
 from tfm_core import byte_cache
 from tfm_core.choices.config import to_json
@@ -48,7 +47,7 @@ _DONE = "practice-done"
 
 def _runs() -> Runs:
     """Return the guided runs that are there, by arm; those that a reader stopped, too."""
-    found = studies.at_hand(STUDY, with_lessons=True)
+    found = comparison.study_runs(STUDY, with_lessons=True)
     every = {**found.stopped, **found.shown}
     return {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
 
@@ -92,16 +91,16 @@ def _is_marked(name: str) -> bool:
 def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
     """Offer to train arms, and draw what their runs show; a line tells of the last one."""
     runs = _runs()
-    wanted = missing(STUDY, studies.at_hand(STUDY, with_lessons=True), own=True)
+    wanted = missing(STUDY, comparison.study_runs(STUDY, with_lessons=True), own=True)
     lacking = {name: wanted[name] for name in arms if name in wanted}
-    studies.start_button(STUDY, lacking, key=f"practice-{arms[-1]}")
+    comparison.start_button(STUDY, lacking, key=f"practice-{arms[-1]}")
     shown = {name: runs[name] for name in arms if name in runs}
     last = {name: {0: run} for name, run in shown.items() if name == arms[-1]}
 
     def part(_was_live: bool) -> None:
         if last:
             with st.container(horizontal=True, gap="medium"):
-                studies.lines(STUDY, StudyRuns(last))
+                comparison.arm_lines(STUDY, StudyRuns(last))
         draw(shown)
 
     if shown:
@@ -171,7 +170,7 @@ def split(made: Made) -> None:
         st.dataframe(table, hide_index=True, key="practice-roles", column_config=form)
         _width(made)
     keep(made, "", choosing=practice.about_choosing())
-    if question.is_revealed(_CHOOSING):
+    if article.is_revealed(_CHOOSING):
         _mark_done("split")
     show.code(conclusions.wilson)
 
@@ -328,7 +327,7 @@ def errors(_made: Made) -> None:
         )
     of = f"{picked[1].id} {evaluated.step}"
     with right:
-        if question.guess(practice.about_weakest(by_class), "weakest", of=of):
+        if article.guess(practice.about_weakest(by_class), "weakest", of=of):
             show.figure(
                 by_group(
                     by_class,
@@ -340,7 +339,7 @@ def errors(_made: Made) -> None:
                 _("Accuracy per class, with 95% confidence."),
                 key="practice-by-class",
             )
-    if question.is_guessed("weakest", of=of):
+    if article.is_guessed("weakest", of=of):
         _mark_done("errors")
     worst = worst_answers(evaluated, "sure")
     st.markdown(

@@ -341,7 +341,7 @@ def same_task(run: Run, chosen: Run) -> dict[str, str]:
     """Return the runs of the same task and data: id -> name, this one first."""
     names = {_SAME_RUN: _("This run")}
     task = run.experiment.task
-    for other in [*visitors.at_hand(), chosen]:
+    for other in [*visitors.available_runs(), chosen]:
         if other.problem or other.id == run.id:
             continue
         theirs = other.experiment.task

@@ -13,11 +13,11 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Choice, Number
+from pages.app.model import answer
 from pages.app.navigation import head
 from pages.app.runs import runs_access
-from pages.app.settings import glosses
 from pages.app.typed import escape
 from pages.components import live_figure
 from pages.components.heads import (
@@ -167,7 +167,7 @@ def ask(run: Run) -> Chosen:
     of_kinds = modules_of(run)
     kinds, n_heads = kinds_of(run.experiment), run.experiment.model.n_heads
     linked = [view.fields(Chosen, SCOPE)[name].parameter for name in ("layer", "head")]
-    is_linked = any(view_link.new_value(parameter) is not None for parameter in linked)
+    is_linked = any(view.new_value(parameter) is not None for parameter in linked)
     best = {} if is_linked else first_heads(run)
     first = next(iter(of_kinds))
     kind = view.held(Choice("", names=(first,), first=first, always_in_url=True))
@@ -281,7 +281,7 @@ class Shown:
             kind=self.chosen.kind,
             by=by or self.rows_by,
             say=_,
-            glosses=glosses.shown(self.experiment),
+            glosses=answer.glosses_of_run(self.experiment),
         )
         return all_heads.part(None if is_whole else self.chosen.tokens)
 

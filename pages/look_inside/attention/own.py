@@ -16,7 +16,7 @@ import streamlit as st
 from pages.app import show, typed
 from pages.app.address import view
 from pages.app.address.parameters import Text
-from pages.app.model import answer, sentence_field
+from pages.app.model import answer, your_input
 from pages.app.typed import escape
 from pages.components.digits import digit_pad
 from pages.components.pickers import Thumbnail, thumbnails
@@ -295,24 +295,24 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
                 persist_state="session",
                 help=_("Use the words of the task, then press Enter."),
             )
-        sentence_field.buttons(task, key=SCOPE)
+        your_input.sentence_buttons(task, key=SCOPE)
     if getattr(run.experiment.task, "mask_id", -1) >= 0:
         st.caption(escape(_("Type [MASK] where the model is to guess a word.")))
-    groups = sentence_field.by_class(task)
+    groups = your_input.by_class(task)
     if groups:
-        sentence_field.chips(task, groups, key=SCOPE)
+        your_input.chips(task, groups, key=SCOPE)
     try:
-        example = look_at_text(run, typed.within(text, MAX_TEXT), kinds=(kind,))
+        example = look_at_text(run, typed.check_length(text, MAX_TEXT), kinds=(kind,))
     except ValueError as error:
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else first
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if len(text) <= MAX_TEXT:
-            sentence_field.suggest(task, text, key=SCOPE)
+            your_input.suggest(task, text, key=SCOPE)
         st.caption(_("Shown below: “{text}”", text=escape(shown)))
         return look_at_text(run, shown, kinds=(kind,))
     st.session_state[_READ] = (run.id, text)
-    sentence_field.mark_unknown(task, text)
+    your_input.mark_unknown(task, text)
     return example
 
 

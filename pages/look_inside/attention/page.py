@@ -13,12 +13,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.model import answer
 from pages.app.navigation import head
 from pages.app.runs import run_words
 from pages.app.runs.shown_run import Needs
-from pages.app.settings import glosses
 from pages.components import live_figure
 from pages.components.buttons import svg_as_png
 from pages.components.effects import Tree, moving, reveal
@@ -90,8 +89,8 @@ def page() -> None:
 def _view(run: Run, probe: Probe, number: int | None, step: int) -> None:
     if number is not None and head.has_moved(step, run.snapshot_steps()):
         st.rerun()
-    if view_link.query().get("view") == ARITHMETIC:  # as older links say it
-        view_link.put({"view": None, "deeper": ARITHMETIC})
+    if view.query().get("view") == ARITHMETIC:  # as older links say it
+        view.put_query({"view": None, "deeper": ARITHMETIC})
     with view.drawing():
         try:
             _draw(run, probe, number, step)
@@ -102,7 +101,7 @@ def _view(run: Run, probe: Probe, number: int | None, step: int) -> None:
 def _draw(run: Run, probe: Probe, number: int | None, step: int) -> None:
     wrong = st.container()
     answered, choices = show.fact_line("attention")
-    with view_link.warnings_in(wrong), choices:
+    with view.warnings_in(wrong), choices:
         given = own.ask(run, probe) if number is None else None
         chosen = maps.ask(run)
         top = _looks(run, probe, number, chosen)
@@ -270,7 +269,7 @@ def _looks(run: Run, probe: Probe, number: int | None, chosen: maps.Chosen) -> f
         help=_("“0 to 1” compares heads and steps; the other shows small weights."),
     )
     run_words.attended_caption(run, probe)
-    glosses.switch(run.experiment, key="attention-glosses")
+    answer.gloss_switch(run.experiment, key="attention-glosses")
     return 1.0 if picked else None
 
 

@@ -15,7 +15,7 @@ from pages.app.address import view
 from pages.app.address.parameters import Number
 from pages.app.model.answer import example_name
 from pages.app.navigation.terms import marked
-from pages.app.typed import escape, within
+from pages.app.typed import check_length, escape
 from pages.components.live_figure import live_figure
 from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import N_, _, paragraph
@@ -137,13 +137,13 @@ def _two_texts(run: Run, index: int) -> tuple[str, str]:
     example, of = core.text_of(run, index), f"{run.id}-{index}"
 
     def change(asked: Inputs) -> Any:
-        text = within(asked.text, MAX_TEXT) or example
+        text = check_length(asked.text, MAX_TEXT) or example
         return _changed(core.suggested(run, text), f"{of}-{text}")
 
     texts = {"text": _text(example, of), "changed": view.by(change)}
     chosen = view.ask(Inputs, SCOPE, columns=2, hidden=("other",), **texts)
     text = chosen.text or example
-    return text, within(chosen.changed, MAX_TEXT) or core.suggested(run, text)
+    return text, check_length(chosen.changed, MAX_TEXT) or core.suggested(run, text)
 
 
 def _other_picture(run: Run, index: int) -> int:

@@ -14,7 +14,6 @@ from pages.app.address import view
 from pages.app.model import answer
 from pages.app.navigation import head
 from pages.app.runs.shown_run import MODELS
-from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
 from pages.components.pickers import PartButton, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
@@ -133,7 +132,7 @@ def _draw(run: Run, number: int) -> None:
     with right, st.container(key="knockouts-outcome"):
         _scores(asked)
         _example(asked)
-        glosses.switch(run.experiment, key="knockouts-glosses")
+        answer.gloss_switch(run.experiment, key="knockouts-glosses")
     _closer(asked, importances, is_next=is_next)
     if is_next and importances is None:  # what is above is visible meanwhile
         closer.measured(asked, bar)
@@ -335,8 +334,8 @@ def _example(asked: Knocked) -> None:
     before, after = _both(asked)
     experiment = asked.run.experiment
     who = {_("Everything on"): before, **({_without(asked.off): after} if asked.off else {})}
-    answers = [answer.said(experiment, example, name) for name, example in who.items()]
-    parts = [answer.given(experiment, before), *answers]
+    answers = [answer.answer_trees(experiment, example, name) for name, example in who.items()]
+    parts = [answer.input_trees(experiment, before), *answers]
     lines: list[Tree] = [["div", "line", *part] for part in parts]
     if before.probabilities is not None:
         lines.append(answer.classes(experiment, after if asked.off else before))
@@ -397,7 +396,7 @@ def _attention(asked: Knocked) -> None:
             layer=layer,
             head=head,
             say=_,
-            glosses=glosses.shown(experiment),
+            glosses=answer.glosses_of_run(experiment),
         )
         with column:
             figure = plots.head_map(shown, title)

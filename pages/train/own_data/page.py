@@ -76,7 +76,7 @@ def _offers(own: UserSet) -> None:
             icon=":material/tune:",
             help=_("Change its settings on Train."),
         )
-    steps, time = f"{experiment.trained.steps:,}", run_time.takes_now(experiment)
+    steps, time = f"{experiment.trained.steps:,}", run_time.estimate_text_now(experiment)
     st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")
     if is_started:
         name = _(own.name) if own.is_example else own.name

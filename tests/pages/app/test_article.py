@@ -5,7 +5,7 @@ import re
 import pytest
 
 from pages.app import article, show
-from pages.app.address import old_addresses
+from pages.app.navigation import page_table
 from pages.app.navigation.page_table import PAGES
 from pages.i18n import languages, speaking
 from tests.pages.linked_views import ARTICLES
@@ -71,7 +71,7 @@ def test_what_stands_behind_a_line_is_drawn_once_it_is_open(recorded):
     ],
 )
 def test_an_older_address_leads_to_the_same_on_the_page_of_today(recorded, old, query, figure):
-    page, there = old_addresses.current(old, query)
+    page, there = page_table.current_address(old, query)
     app = opened_at(PAGES[page].file, **there)
     assert app.title[0].value == show.words(page).title
     kept = {name: text for name, text in query.items() if name != "view"}

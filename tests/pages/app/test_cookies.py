@@ -6,7 +6,7 @@ import anyio
 import pytest
 from starlette.responses import Response
 
-from pages.app.accounts.cookies import VISITOR, Cookies
+from pages.app.accounts.visitors import VISITOR_COOKIE, Cookies
 from tfm_core.runs.auth import is_token, new_token
 
 TOKEN = new_token()
@@ -26,7 +26,7 @@ def ask(
     path, _mark, query = path.partition("?")
     sent = {"accept": accept, **{name.replace("_", "-"): text for name, text in headers.items()}}
     if token is not None:
-        sent["cookie"] = f"other=1; {VISITOR}={token}"
+        sent["cookie"] = f"other=1; {VISITOR_COOKIE}={token}"
     scope = {
         "type": "http",
         "method": "GET",
@@ -57,17 +57,17 @@ def ask(
 
 def test_a_browser_gets_and_keeps_its_token():
     _status, headers, baked, _asked = ask()
-    morsel = baked[VISITOR]
+    morsel = baked[VISITOR_COOKIE]
     assert is_token(morsel.value)
     assert morsel["httponly"]
     assert not morsel["secure"]
     assert (morsel["samesite"], morsel["path"]) == ("Lax", "/")
     assert int(morsel["max-age"]) == 365 * 24 * 3600
     assert "private" in headers["cache-control"]
-    assert ask(token=TOKEN)[2][VISITOR].value == TOKEN
-    assert ask()[2][VISITOR].value != ask()[2][VISITOR].value
+    assert ask(token=TOKEN)[2][VISITOR_COOKIE].value == TOKEN
+    assert ask()[2][VISITOR_COOKIE].value != ask()[2][VISITOR_COOKIE].value
     for token in ["", "short", "x" * 44, "%00" * 20]:
-        given = ask(token=token)[2][VISITOR].value
+        given = ask(token=token)[2][VISITOR_COOKIE].value
         assert is_token(given)
         assert given != token
     conditions = {"if_none_match": "abc", "if_modified_since": "now"}
@@ -83,9 +83,9 @@ def test_what_a_cache_may_keep_carries_no_token(kind):
 
 
 def test_cookies_go_over_tls_below_their_path_and_not_to_scripts():
-    assert ask(scheme="https")[2][VISITOR]["secure"]
-    assert ask(x_forwarded_proto="https")[2][VISITOR]["secure"]
-    assert ask("/base/train", base="/base")[2][VISITOR]["path"] == "/base"
+    assert ask(scheme="https")[2][VISITOR_COOKIE]["secure"]
+    assert ask(x_forwarded_proto="https")[2][VISITOR_COOKIE]["secure"]
+    assert ask("/base/train", base="/base")[2][VISITOR_COOKIE]["path"] == "/base"
     reached = []
 
     async def app(scope, receive, send) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pages import publish
-from pages.app.files import film as films
+from pages.app.runs import film as films
 from pages.components.html_page import html_page
 from pages.publish import main
 from tests.pages.learned_runs import learned_run

@@ -44,7 +44,7 @@ def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(store, op
     shutil.copytree(RECORDED / "recorded-digits", store.root / "another-of-digits")
     app = open_page("learn/numbers/page.py", figure="embeddings")
     said = " ".join(caption.value for caption in app.caption)
-    assert "A recorded run: none of yours fits this page" in said
+    assert "A recorded run, because none of yours fits this page" in said
     assert "you have not trained" not in said
 
 

@@ -7,10 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.app import show
-from pages.app.address import url_config
-from pages.app.files import film
 from pages.app.navigation import frame, page_table
 from pages.app.navigation.terms import TERMS
+from pages.app.runs import film
 from pages.app.settings import drafts
 from pages.i18n import content
 from tests.pages.looking import said, sent
@@ -84,7 +83,7 @@ def test_a_runs_page_links_the_configuration_of_that_run(store, open_page):
     app = open_page("train/page.py", run=run.id)
     (link,) = [link for link in links(app) if "made=" in link]
     query = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
-    values, sentences = url_config.read(query)
+    values, sentences = drafts.draft_of_link(query)
     assert not sentences
     assert drafts.differences(values, experiment.model_dump()) == []
 
@@ -97,7 +96,7 @@ def test_the_search_leads_to_pages_and_terms(open_page):
     assert urlsplit(found["Masks"]["href"]).path == "/masks"
     causal = found["Causal mask"]
     assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")
-    assert causal["about"].startswith("Attend only to earlier tokens")
+    assert causal["about"].startswith("Lets a token attend only to itself")
     lesson = catalogue().lessons["aligning-head"].words()
     aligning = found[lesson.title]
     assert urlsplit(aligning["href"])[2:4] == ("/challenges", "lesson=aligning-head")

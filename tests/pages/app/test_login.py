@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.app.accounts import visitors
 from pages.app.runs import comparison, run_actions
 from pages.app.runs.run_actions import Start
-from pages.app.settings import own_choice
+from pages.app.settings import controls
 from pages.compare.sweeps import actions as sweeps
 from tests.pages.looking import keys, said
 from tests.pages.made_runs import made_run, with_checkpoint
@@ -69,7 +69,7 @@ def acts(run: Run) -> dict[str, Callable[[], object]]:
         "label": lambda: run_actions.join_group([run.id], "Ben’s"),
         "delete": lambda: run_actions.delete(run),
         "sweep": lambda: sweeps.start(example_plan()),
-        "set": lambda: own_choice.keep_text("to be or not to be " * 50, "characters"),
+        "set": lambda: controls.keep_text("to be or not to be " * 50, "characters"),
     }
 
 

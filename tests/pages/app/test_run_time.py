@@ -32,9 +32,9 @@ def test_every_page_says_the_time_of_a_busy_computer(open_page):
     assert any(time in button.label for button in home.button)
     assert any("this computer is busy" in button.help for button in home.button)
     app = train_page(open_page, "translate")
-    assert f"{time}, this computer is busy" in said(app)
-    assert "about 3 times slower" in said(app.button(key="presets-open").click().run())
-    assert show.about(found.times(7).seconds) == run_time.words(
+    assert f"{time} (this computer is busy)" in said(app)
+    assert "about 3 times the usual time" in said(app.button(key="presets-open").click().run())
+    assert show.about(found.times(7).seconds) == run_time.forecast_text(
         run_time.in_sequence([experiment] * 7)
     )
 
@@ -48,7 +48,7 @@ def train_page(open_page, preset):
 
 @pytest.mark.parametrize("name", ["vit-digits", "translate", "sentiment"])
 def test_card_caption_and_start_say_the_same(open_page, name):
-    time = run_time.takes(PRESETS[name].experiment)
+    time = run_time.estimate_text(PRESETS[name].experiment)
     assert time.startswith("about ")
     app = train_page(open_page, name)
     app.session_state["presets-teach"] = "all"
@@ -63,7 +63,7 @@ def test_a_run_that_finishes_is_learned_from_at_once(store):
     assert not before.learned
     run = runs_access.store().create(experiment, state="running")
     assert run_time.forecast(experiment, device="cpu") == before
-    assert "a short measurement" in run_time.whose()
+    assert "a short measurement" in run_time.estimate_source()
     took = 7 * before.seconds
     over = {"state": "finished", "seconds": took, "host": this_host()}
     file = run.folder / "status.json"
@@ -75,14 +75,14 @@ def test_a_run_that_finishes_is_learned_from_at_once(store):
     after = run_time.forecast(experiment, device="cpu")
     assert after.learned
     assert after.seconds > 2 * before.seconds
-    assert "from 1 training on this computer" in run_time.whose()
+    assert "from 1 run on this computer" in run_time.estimate_source()
 
 
 def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store, monkeypatch):
     monkeypatch.setattr(run_time.state, "device", lambda: "cuda:0")
-    words = run_time.takes(PRESETS["copy"].experiment)
+    words = run_time.estimate_text(PRESETS["copy"].experiment)
     assert words == "time unknown on cuda:0"
-    assert run_time.whose().startswith("Times on cuda:0 are known after")
+    assert run_time.estimate_source().startswith("Times on cuda:0 are known after")
 
 
 @pytest.fixture

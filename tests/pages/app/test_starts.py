@@ -103,7 +103,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
     request.getfixturevalue("busy_queue")
     press(train, [tiny()], "cpu")
     assert len(own(store)) == len(compared) == 3
-    assert said[-1].startswith("Queued 3 of 5 runs: the limit is reached")
+    assert said[-1].startswith("Queued 3 of 5 runs, the most that this server allows")
     press(train, [tiny()], "cpu")
     assert "limit of active runs is 3" in said[-1]
     own(store)[0].request("stop")

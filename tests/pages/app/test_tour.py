@@ -151,7 +151,7 @@ def test_a_tour_leads_over_one_run_to_its_end(tour: Lesson, recorded):
         walker.press("finish" if number == len(tour.tasks) else "next")
     assert not walker.has_bar
     assert "lesson" not in walker.app.query_params
-    assert any("That was the tour" in one.value for one in walker.app.info)
+    assert any("The tour ends here" in one.value for one in walker.app.info)
 
 
 def test_the_first_answer_counts_and_comes_back(recorded):
@@ -235,7 +235,7 @@ def test_a_link_beyond_the_tour_opens_its_nearest_stop_and_says_so(text, nearest
         "lesson": nearest,
         **({"run": address_of(app)["run"]} if "run" in app.query_params else {}),
     }
-    assert any("the link asks" in one.value for one in app.warning)
+    assert any("The link asks" in one.value for one in app.warning)
 
 
 def test_an_older_link_to_a_stop_opens_it(recorded):
@@ -292,7 +292,7 @@ def test_training_from_the_bar_leads_on_over_the_new_run(recorded):
 
 def test_a_busy_machine_follows_the_recorded_run(recorded, busy_queue):
     walker = Walker("translate.2")
-    assert "The tour follows the recorded run" in walker.said
+    assert "The tour shows the recorded run instead" in walker.said
     assert "train" not in walker.buttons
     walker.press("next")
     assert walker.place == "translate.3"
@@ -324,7 +324,7 @@ def test_a_stop_waits_for_what_it_speaks_of(recorded):
     assert walker.buttons == {"back": True, "recorded": True, "next": False}
     walker.answer(2)
     assert not walker.is_told  # the run has not said yet
-    assert "The run will answer" in walker.said
+    assert "see what the run shows" in walker.said
     walker.press("recorded")
     assert walker.place == "translate.3"
     assert address_of(walker.app)["run"] == "recorded-korean"
@@ -348,7 +348,7 @@ def test_a_stop_goes_on_once_the_curve_has_left_guessing(recorded):
 def test_a_run_that_ended_too_early_or_is_deleted_gives_way_to_the_recorded_one(recorded):
     run = own(recorded, state="stopped")
     walker = Walker("translate.4", run=run.id)
-    assert "ended before that" in walker.said
+    assert "ended too early" in walker.said
     assert not walker.buttons["next"]
     walker.press("recorded")
     assert address_of(walker.app)["run"] == "recorded-korean"
@@ -364,4 +364,4 @@ def test_a_run_that_ended_too_early_or_is_deleted_gives_way_to_the_recorded_one(
 def test_without_any_run_the_tour_says_so(store):
     app = opened_at(lesson="translate.1")
     assert "lesson" not in app.query_params
-    assert any("tour needs a run" in one.value for one in app.info)
+    assert any("The run of this tour is not on this server" in one.value for one in app.info)

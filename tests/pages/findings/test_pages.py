@@ -6,9 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.app import show
-from pages.app.address.old_addresses import OLD, current
 from pages.app.navigation import page_table
 from pages.app.navigation.frame import _entries
+from pages.app.navigation.page_table import OLD_ADDRESSES, current_address
 from tests.pages.learn.challenges.test_predict import guessed, labels
 from tests.pages.looking import said, sent
 from tests.pages.made_runs import made_run
@@ -134,8 +134,8 @@ def test_a_feature_that_is_switched_on_changes_the_error(recorded):
 @ALL
 def test_an_older_address_leads_to_the_finding(name, recorded):
     query = {"run": "recorded-korean", "lesson": "discover.6"} if name == "specialise" else {}
-    assert OLD[name].page == "findings"
-    there, today = current(name, query)
+    assert OLD_ADDRESSES[name].page == "findings"
+    there, today = current_address(name, query)
     assert (there, today) == ("findings", {"finding": name, **query})
     app = opened_at(page_table.PAGES[there].file, **today)
     assert app.title[0].value == show.words(name).title

@@ -4,7 +4,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.app.navigation.page_table import PAGES
 from pages.app.runs import shown_run
-from pages.home.film import DIGITS
+from pages.home.page import DIGITS
 from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.store import RunStore
 

@@ -80,7 +80,7 @@ def test_where_the_run_does_not_fit_a_translator_stands_in_and_is_named(recorded
 
 
 def test_without_any_model_the_figures_say_so(store, monkeypatch):
-    monkeypatch.setattr("pages.app.accounts.visitors.at_hand", list)
+    monkeypatch.setattr("pages.app.accounts.visitors.available_runs", list)
     for file in (MODEL, USE):
         app = opened_at(file)
         assert any("train one" in one.value for one in app.error)

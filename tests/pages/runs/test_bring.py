@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
 from pages.app.accounts import visitors
-from pages.app.files import take_away
+from pages.app.runs import take_away
 from tests.data.user_data.test_texts import PAIRS
 from tests.export.exported import members
 from tests.limits import limited

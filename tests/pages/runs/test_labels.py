@@ -118,7 +118,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     assert f"labels-{other.id}" not in keys(app)
     pick(app, other, own)
     app.button(key="runs-label").click().run()
-    assert "other visitors' runs keep their labels" in in_dialog(app)
+    assert "You can't label recorded runs or other visitors' runs" in in_dialog(app)
     app.text_input(key="group-picked").set_value("Mine").run()
     app.button(key="label-picked").click().run()
     assert store.get(own.id).labels.group == "Mine"

@@ -52,8 +52,8 @@ def test_a_deleted_run_is_gone_and_undo_brings_it_back(store, open_page):
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
-    assert "Deleted **Backwards**. Undo until" in names(app)
-    assert ", or until the space is needed" in names(app)
+    assert "Deleted **Backwards**. You can undo this until" in names(app)
+    assert ", or until space runs out" in names(app)
     app.button(key=f"undo-{run.id}").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
     assert f"undo-{run.id}" not in keys(app)
@@ -270,7 +270,7 @@ def test_a_run_that_cannot_be_drawn_takes_no_other_from_the_list(store, open_pag
     monkeypatch.setattr(run_words, "result", result)
     app = open_page(PAGE)
     assert {f"open-{sound.id}", f"open-{other.id}"} <= keys(app)
-    assert f"The run {other.id} cannot be shown" in "".join(one.value for one in app.caption)
+    assert f"The run {other.id} can't be shown" in "".join(one.value for one in app.caption)
 
 
 def test_a_folder_of_runs_that_has_become_a_file_breaks_no_page(open_page, store):

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from pages import publish
-from pages.app.files import gallery
+from pages.app.runs import film
 from pages.server.recorded_only import RecordedOnly
 from tests.lacking import without
 from tfm_core.runs.store import RECORDED, RunStore
@@ -42,10 +42,10 @@ def links(html: str) -> list[str]:
 def test_the_gallery_leads_to_every_recorded_run_and_all_it_names_is_there(client, base):
     first = client.get(f"{base}/")
     assert first.status_code == 200
-    for run in gallery.recorded_runs():
+    for run in film.recorded_runs():
         assert f'href="{run.id}/"' in first.text
         assert run.meta.name in first.text
-    assert "Nothing is trained here" in first.text
+    assert "To train, run the whole app" in first.text
     for link in links(first.text):
         assert client.get(f"{base}/{link}").status_code == 200, link
 
@@ -72,7 +72,7 @@ def test_what_is_not_here_is_answered_with_a_sentence_and_a_way_on(client):
     ]:
         answer = client.get(path)
         assert answer.status_code == 404
-        assert "Only recorded trainings are shown here." in answer.text
+        assert "this site only shows recorded runs." in answer.text
         assert f'href="{root}"' in answer.text
         for link in links(answer.text):
             assert client.get(link).status_code == 200, link
@@ -126,7 +126,7 @@ def damaged(tmp_path, monkeypatch):
         shutil.copytree(RECORDED / name, folder / name)
     (folder / "recorded-one-head" / "experiment.json").write_text("{")
     (folder / "__pycache__").mkdir()
-    monkeypatch.setattr(gallery, "RunStore", lambda: RunStore(tmp_path / "runs", recorded=folder))
+    monkeypatch.setattr(film, "RunStore", lambda: RunStore(tmp_path / "runs", recorded=folder))
     return folder
 
 

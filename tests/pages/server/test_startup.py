@@ -4,10 +4,10 @@ import json
 
 from pages.app.model import stage_view
 from pages.app.runs import runs_access
-from pages.home import film
+from pages.home import page
 from pages.runs.filter import ListedRun
+from pages.server.preload import preload_home, preload_pages
 from pages.server.static_files import health_response
-from pages.server.warm import warm, warm_rest
 from tests.pages.made_runs import made_run
 from tfm_core.runs import run, status
 from tfm_core.runs.disk import atomic
@@ -15,8 +15,8 @@ from tfm_core.runs.queue.run_queue import Health
 
 
 def test_the_first_visitor_finds_the_stage_read(monkeypatch):
-    warm()
-    recorded = runs_access.store().get(film.TRANSLATOR)
+    preload_home()
+    recorded = runs_access.store().get(page.TRANSLATOR)
 
     def fail(*_given: object) -> None:
         raise AssertionError("the snapshots are read again")
@@ -29,7 +29,7 @@ def test_the_first_visitor_finds_the_stage_read(monkeypatch):
 def test_the_first_who_lists_the_runs_finds_them_read(store, monkeypatch):
     made = made_run(store)
     monkeypatch.setattr(atomic, "_SETTLED_NS", -(10**12))
-    warm_rest()
+    preload_pages()
 
     def fail(_path: object) -> None:
         raise AssertionError("a run is read again")
@@ -43,8 +43,8 @@ def test_what_cannot_be_prepared_stops_nothing(monkeypatch, caplog):
     def fail(_run: object) -> None:
         raise OSError
 
-    monkeypatch.setattr(film, "prepare", fail)
-    warm()
+    monkeypatch.setattr(page, "prepare", fail)
+    preload_home()
     assert "Home could not be prepared" in caplog.text
 
 

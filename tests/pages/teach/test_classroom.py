@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.app.lessons.pupils import Classes
+from pages.app.lessons.open_lesson import Classes
 from pages.app.runs import runs_access
 from pages.components import addresses
-from pages.teach import classroom, reading, reset
+from pages.teach import classroom, reading
 from pages.teach.reading import pupils
 from tests.lessons.made import add_run, record
 from tests.pages.made_runs import made_run
@@ -31,7 +31,7 @@ ANN, BEN = "a" * 43, "b" * 43
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch, store):
-    monkeypatch.setattr("pages.app.lessons.pupils.server_key", KEY.encode)
+    monkeypatch.setattr("pages.app.lessons.open_lesson.server_key", KEY.encode)
     reading.forget(LESSON)
     yield
     reading.forget(LESSON)
@@ -93,9 +93,9 @@ def test_the_start_page_has_the_lessons_address_in_the_network_and_its_code(monk
 
 
 def test_a_pupil_is_in_and_the_teacher_sees_who(store):
-    assert "You are in" not in texts(opened_at(LESSONS, token=ANN, lesson=LESSON))
+    assert "You have joined" not in texts(opened_at(LESSONS, token=ANN, lesson=LESSON))
     app = as_teacher(of=LESSON, view="runs")
-    assert "Nobody is in yet." in texts(app)
+    assert "Pupils appear here" in texts(app)
     assert "**Pupil 1**" in texts(opened_at(LESSONS, token=ANN, lesson=LESSON))
     pupil = opened_at(LESSONS, token=BEN, lesson=LESSON)
     assert "**Pupil 2**" in texts(pupil)
@@ -177,8 +177,8 @@ def test_the_answers_of_a_class_are_bars(store):
         verdict = Verdict(answer == right, "")
         record(lesson.id, hashed(token), task.id, answer=answer, verdict=verdict)
     said = texts(as_teacher(of=lesson.id, view="answers"))
-    assert "1 right, 1 wrong, 0 not yet" in said
-    assert "0 right, 0 wrong, 2 not yet" in said
+    assert "1 right, 1 wrong, 0 unanswered" in said
+    assert "0 right, 0 wrong, 2 unanswered" in said
     assert f"{html.escape(right)} ✓</span>" in said
     reading.forget(lesson.id)
 
@@ -192,11 +192,11 @@ def test_a_reset_says_what_goes_and_leaves_all_other_runs(store, monkeypatch):
     (button,) = [one for one in app.button if one.key == "class-reset"]
     assert button.label == "Remove 2 pupils and 3 runs"
 
-    reset.reset()  # whoever has no key removes nothing
+    classroom.reset()  # whoever has no key removes nothing
     assert len(attempts.attempts(LESSON)) == 2
 
     button.click().run()
     assert attempts.attempts(LESSON) == []
     assert {run.id for run in runs_access.store().kept()} == {other.id}
     assert all(store.restorable_until(run.id) for run in runs)
-    assert "Nobody is in yet." in texts(app)
+    assert "Pupils appear here" in texts(app)

@@ -90,7 +90,7 @@ def test_a_cure_is_a_new_run_in_the_line_that_says_whose_it_is(store, busy_queue
     app.button(key="doctor-cure").click().run()
     cured = next(run for run in store.list() if run.meta.cure_of == sick.id)
     assert cured.status.queue_position == 1
-    assert cured.meta.name == "Backwards, cured"
+    assert cured.meta.name == "Backwards, fixed"
     assert cured.experiment.training.learning_rate == 0.006
     assert "Fix of “Backwards” from the start: learning rate 0.006." in said(app)
     assert app.button(key="doctor-compare").label == "Compare with the original"

@@ -172,7 +172,7 @@ def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(busy_
     assert after > 100 * old.rate(211)
     assert f"{before} {after:.2g} at the next: the schedule restarts over all 422" in said(app)
     app.toggle(key=f"run-low-{run.id}").set_value(True).run()
-    assert f"{before} then {old.learning_rate / 10:.2g} throughout." in said(app)
+    assert f"{before} then constant at {old.learning_rate / 10:.2g}." in said(app)
     app.number_input(key=f"run-more-{run.id}").set_value(1_000_000).run()
     assert "must be at most" in said(app)
     app.number_input(key=f"run-more-{run.id}").set_value(9).run()

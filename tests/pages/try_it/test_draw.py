@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.app.model import digit_models
+from pages.app.model import your_input
 from pages.components.digits import SIDE, DrawnDigit, valid_drawing
 from pages.try_it import pictures
 from pages.try_it.pictures import PICTURE
@@ -30,7 +30,7 @@ KEY = f"draw-{RUN}"
 def digits(store, recorded):
     """The recorded run of digits, its models loaded."""
     run = store.get(RUN)
-    digit_models.load(run).result()
+    your_input.load_models(run).result()
     return run
 
 
@@ -117,8 +117,8 @@ def test_without_any_run_one_can_be_trained(store):
 def test_a_board_waits_for_the_models_and_says_what_keeps_a_run_from_reading(
     store, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(digit_models, "LOADED", Background("digits"))
-    monkeypatch.setattr(digit_models, "are_loaded", lambda _run: False)
+    monkeypatch.setattr(your_input, "LOADED", Background("digits"))
+    monkeypatch.setattr(your_input, "models_are_loaded", lambda _run: False)
     monkeypatch.setattr(store, "recorded", tmp_path / "recorded")
     run = Run(shutil.copytree(RECORDED / RUN, store.recorded / RUN))
     shutil.rmtree(run.folder / "checkpoints")
@@ -127,7 +127,7 @@ def test_a_board_waits_for_the_models_and_says_what_keeps_a_run_from_reading(
     app = opened(run=RUN)
     assert sent(app)["reading"] is None
     assert sent(app)["note"] == "Loading the model …"
-    monkeypatch.setattr(digit_models, "are_loaded", lambda _run: True)
+    monkeypatch.setattr(your_input, "models_are_loaded", lambda _run: True)
     app = app.run()
     assert sent(app)["reading"] is None
     assert "no checkpoint" in sent(app)["note"]

@@ -4,7 +4,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from pages.app.address.old_addresses import OLD, current
+from pages.app.navigation.page_table import OLD_ADDRESSES, current_address
 from pages.try_it.page import KINDS
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
@@ -33,7 +33,7 @@ OF_OLD_PAGES = [  # old page and query -> the run and the kind that it leads to
 
 @pytest.mark.parametrize(("page", "query", "run", "kind"), OF_OLD_PAGES)
 def test_a_link_to_a_page_that_is_part_of_this_one_shows_what_it_showed(page, query, run, kind):
-    name, asked = current(page, dict(parse_qsl(query)))
+    name, asked = current_address(page, dict(parse_qsl(query)))
     assert name == "try"
     app = opened_at(PAGE, **asked)
     assert not app.warning
@@ -44,7 +44,7 @@ def test_a_link_to_a_page_that_is_part_of_this_one_shows_what_it_showed(page, qu
 
 
 def test_every_old_page_with_all_its_parts_is_led_here():
-    assert {name for name, old in OLD.items() if old.page == "try"} == {
+    assert {name for name, old in OLD_ADDRESSES.items() if old.page == "try"} == {
         page for page, *_others in OF_OLD_PAGES
     }
     assert {kind for *_others, kind in OF_OLD_PAGES} == set(KINDS)

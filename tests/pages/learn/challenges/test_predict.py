@@ -56,7 +56,7 @@ def test_an_experiment_opens_untrained_and_says_what_to_expect(store):
     app = guessed(opened_at(PAGE, experiment=name))
     words = said(app)
     assert DEMONSTRATIONS[name].expects in words
-    assert "Nothing is trained yet" in words
+    assert "No runs yet" in words
     assert any(label.startswith("Train") for label in labels(app))
 
 

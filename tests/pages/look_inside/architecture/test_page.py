@@ -31,7 +31,7 @@ def test_links_to_damaged_runs_and_given_sizes_say_what_is_shown(open_page, stor
     app.query_params["run"] = run.id
     app.run()
     assert escape(run.problem) in said(app)
-    assert "Showing the configuration being edited." in said(app)
+    assert "Showing your configuration." in said(app)
     app = open_page(path, show="notebook")
     app.text_area(key="notebook-text").set_value(GIVEN).run()
     assert "2 lines read." in said(app)
@@ -126,10 +126,10 @@ def test_vocabularies_and_lengths_are_kept_and_what_does_not_fit_is_said(open_pa
     assert "One example of 33 tokens" in said(app)
     app = open_page(PATHS[0], show="notebook", notebook="d_model = 10, n_heads = 3")
     assert escape("n_heads 3 does not divide d_model 10") in said(app)
-    assert "Showing the last one that could be read." in said(app)
+    assert "Showing the last valid model." in said(app)
     app = open_page(PATHS[0], show="notebook")
     app.text_area(key="notebook-text").set_value(GIVEN).run()
-    next(one for one in app.button if one.label == "Train one like it").click().run()
+    next(one for one in app.button if one.label == "Train a model like this").click().run()
     model = app.session_state["draft"].values["model"]
     assert (model["family"], model["d_model"], model["d_ff"]) == ("encoder-only", 16, 2)
 

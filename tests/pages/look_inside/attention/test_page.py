@@ -284,7 +284,7 @@ def test_examples_without_maps_are_not_offered_and_the_page_says_why(store):
     write_probe(run.folder, {"kind": "text", "items": items_of_text(), "n_attended": 2})
     at = opened(run, example="3")
     assert len(at.selectbox(key="head-example").options) == 2 + 1
-    assert "Maps of 2 of 3 examples are saved" in said(at)
+    assert "Only 2 of 3 examples have saved maps" in said(at)
 
 
 def test_a_run_without_probe_or_snapshots_says_whether_they_come(store):

@@ -203,7 +203,7 @@ def test_a_link_to_a_model_of_no_run_says_what_is_shown_instead(store):
     for query in ({"show": "run"}, {"show": "run", "run": "no-such-run"}):
         at = opened(**query)
         sentences = [warning.value for warning in at.warning]
-        assert sentences[-1].endswith("Showing the configuration being edited.")
+        assert sentences[-1].endswith("Showing your configuration.")
         assert not any("must be one of" in sentence for sentence in sentences)
 
 

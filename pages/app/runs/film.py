@@ -1,7 +1,8 @@
-"""A run as one HTML page: the stage with all its data, and optionally the model.
+"""A run as one HTML page that plays it, and the site of recorded runs with a gallery of such pages.
 
 Everything is in the page, and its policy forbids all requests. It plays the scripts of the app's
-stage; data are gzipped, which browsers decompress. Its model comes from ``tfm_core/export``.
+stage; data are gzipped, which browsers decompress. Its model comes from ``tfm_core/export``. The
+gallery (``docs/deploy.md``) fetches the pages of the runs.
 """
 
 from __future__ import annotations
@@ -35,12 +36,19 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from tfm_core.export.onnx import OnnxFile
 
+
+from pathlib import Path
+
+from tfm_core.runs.disk.atomic import write_bytes
+from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError
+
 MAX_BYTES = 5_000_000
 """The limit of a page without the model."""
 MAX_VALUES = 1_600_000
 """Weights of all views together to begin with; half of them until the page is small enough."""
 _MIN_VALUES = 20_000
-_A_VIEW = 200_000  # weights of one kind and example, from which on others are left out first
+_LARGE_VIEW = 200_000  # weights of one kind and example, from which on others are left out first
 _MAX_TEXT = 60
 RELOAD_SECONDS = 10
 """After which a public page of a run that trains is written, and loads itself, again."""
@@ -162,7 +170,7 @@ def _views(run: Run, most: int) -> tuple[list[tuple[dict[str, Any], bytes]], int
     begun = stages.read_stage(run)
     size = 0 if begun.weights is None else begun.weights.size
     n_kinds = max(1, len(begun.kinds))
-    n_shown = max(1, min(begun.n_attended, most // (n_kinds * max(1, min(size, _A_VIEW)))))
+    n_shown = max(1, min(begun.n_attended, most // (n_kinds * max(1, min(size, _LARGE_VIEW)))))
     if size == 0:
         n_shown = 1
     first = begun.example if begun.example < n_shown else 0
@@ -195,7 +203,7 @@ def tables(run: Run, *, with_id: bool) -> Iterator[tuple[str, Rows]]:
         [
             *versions("onnxruntime").items(),
             (_("Device"), show.device(run.status.device or meta.device)),
-            (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
+            (_("Started"), meta.created[:16].replace("T", " ") + " UTC"),
             *([(_("Run"), run.id)] if with_id else []),
         ],
     )
@@ -203,12 +211,12 @@ def tables(run: Run, *, with_id: bool) -> Iterator[tuple[str, Rows]]:
 
 def _settings(config: Config) -> Iterator[tuple[str, str]]:
     for name, field in type(config).model_fields.items():
-        text = _said(getattr(config, name))
+        text = _value_text(getattr(config, name))
         if text and name not in ("family", "kind"):
             yield _(field.title) or name, text
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, tuple):
@@ -283,11 +291,11 @@ def page(
         f'<header class="top"><div><h1>{escape(title)}</h1>',
         f'<p class="about">{escape(about(run))}</p></div>',
         f'<a href="#asking">{escape(_("Ask the model"))}</a>' if onnx else "",
-        f'<a href="{gallery}">{escape(_("All recorded trainings"))}</a>' if gallery else "",
+        f'<a href="{gallery}">{escape(_("All recorded runs"))}</a>' if gallery else "",
         f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
         "</header>",
         f'<p id="problem" role="alert" hidden>{escape(problem)}</p>',
-        f"<noscript><p>{escape(_('Turn on JavaScript to play the training.'))}</p></noscript>",
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the run.'))}</p></noscript>",
         '<main><div id="stage"><div class="stage"></div></div>',
         f'<section id="asking" hidden><h2>{escape(_("Ask the model"))}</h2></section>',
     ]
@@ -325,23 +333,157 @@ def _zipped(content: bytes) -> bytes:
 
 def _words() -> dict[str, str]:
     return {
-        "type": _("Type words that it knows"),
+        "type": _("Type words that the model knows"),
         "ask": _("Answer"),
         "go_on": _("Continue"),
         "examples": _("Try an unseen example:"),
         "or_examples": _("Or try an unseen example:"),
         "no_pad": _(
-            "No drawing pad: this model learned other pictures. The app’s page Attention reads "
-            "yours."
+            "No drawing pad, because this model learned other pictures. "
+            "Attention in the app reads yours."
         ),
         "picture": _("Picture"),
-        "ready": _("The answer appears here; the first takes a few seconds."),
+        "ready": _("The answer appears here. The first one takes a few seconds."),
         "loading": _("Loading the model …"),
-        "failed": _("The model cannot run in this browser."),
+        "failed": _("This browser can't run the model."),
         "nothing": _("Type at least one word."),
-        "unknown": _("The model does not know “{word}”. Try {some}."),
+        "unknown": _("The model doesn't know “{word}”. Try {some}."),
         "long": _("{n} tokens; the limit is {most}. Shorten the text."),
-        "sure": _("Below each token: its probability."),
+        "sure": _("Each token's probability is below it."),
         "silent": _("The model writes nothing."),
         **board_words(),
     }
+
+
+_GALLERY_STYLES = (
+    "focus.css",
+    "shared.css",
+    "stage.css",
+    "data_table.css",
+    "film.css",
+    "gallery.css",
+)
+START = "pip install -r requirements.txt -c constraints.txt && streamlit run app.py"
+INDEX_PAGE = "index.html"
+FIRST_RUN = "recorded-korean"
+"""The run on stage."""
+NOT_FOUND_PAGE = "404.html"
+"""The page of an address that leads nowhere, as many web servers call it."""
+
+
+def recorded_runs() -> list[Run]:
+    runs = [run for run in RunStore().list() if run.meta.recorded]
+    return sorted(runs, key=lambda run: run.id != FIRST_RUN)
+
+
+def write_site(folder: Path, runs: list[Run]) -> list[str]:
+    """Write the site of the runs that can be read; return a sentence on each other one.
+
+    Raises OSError.
+    """
+    written, problems = list[Run](), list[str]()
+    for run in runs:
+        try:
+            write_run(folder, run)
+            written.append(run)
+        except StudentError as error:
+            problems.append(f"{run.id}: {_(error)}")
+    write_gallery(folder, written)
+    return problems
+
+
+def write_gallery(folder: Path, runs: list[Run]) -> None:
+    """Write the gallery, without the damaged runs, and the page of missing addresses."""
+    runs = [run for run in runs if run.problem is None]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_bytes(folder / INDEX_PAGE, gallery_page(runs))
+    write_bytes(folder / NOT_FOUND_PAGE, missing_page([run.id for run in runs]))
+
+
+def write_run(folder: Path, run: Run) -> None:
+    (folder / run.id).mkdir(parents=True, exist_ok=True)
+    page = film(run, with_model=False, is_public=True, gallery="../")
+    write_bytes(folder / run.id / INDEX_PAGE, page)
+
+
+def gallery_page(runs: Sequence[Run]) -> bytes:
+    """Return the gallery; the first run is on stage."""
+    title, on_stage = _("Watch a Transformer learn"), runs[0]
+    name = run_words.name(on_stage)
+    problem = _("The runs didn't load. Reload the page.")
+    unknown = _("The run in this link is not here.")
+    about = _("{n} runs of small, real models, recorded step by step.", n=len(runs))
+    body = [
+        f'<header class="top"><div><h1>{escape(title)}</h1><p class="about">{escape(about)}</p>',
+        f'</div><a href="#what">{escape(_("About this site"))}</a>',
+        f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
+        f'</header><p class="said" id="unknown" role="status" hidden>{escape(unknown)}</p>',
+        f'<p id="problem" hidden>{escape(problem)}</p>',
+        f"<noscript><p>{escape(_('Turn on JavaScript to play the runs.'))}</p></noscript>",
+        f'<main><section class="first"><h2><a href="{on_stage.id}/">{escape(name)}</a>',
+        f'<span class="about">{escape(run_words.learns(on_stage))}</span></h2>',
+        f'<div id="hero" data-at="{on_stage.id}/"><div class="stage"></div></div></section>',
+        f'<section id="all"><h2>{escape(_("All recorded runs"))}</h2><div class="cards">',
+        *map(_card, runs),
+        f"</div></section>{_site_notes()}</main>",
+        f'<a id="home" hidden href="./" data-runs="{" ".join(run.id for run in runs)}"></a>',
+    ]
+    return _site_page(title, body, f'<meta name="description" content="{escape(about)}">')
+
+
+def missing_page(names: Sequence[str], root: str = "./") -> bytes:
+    """Return the page of an address that leads nowhere.
+
+    names: of the runs that there are. root: the address of the gallery, with a slash at its end.
+    """
+    title = _("Page not found")
+    body = [
+        f'<header class="top"><div><h1>{escape(title)}</h1></div></header>',
+        '<main><p class="said">',
+        escape(_("This link needs the whole app; this site only shows recorded runs.")),
+        f'</p><p><a id="home" class="on" href="{escape(root)}" data-runs="{" ".join(names)}">'
+        f"{escape(_('See the recorded runs'))}</a></p>{_site_notes()}</main>",
+    ]
+    return _site_page(title, body, '<meta name="robots" content="noindex">')
+
+
+def _site_page(title: str, body: Sequence[str], meta: str) -> bytes:
+    return html_page(
+        title,
+        body,
+        styles=_GALLERY_STYLES,
+        scripts=[bundled("gallery.js")],
+        policy={"connect-src": "'self'"},
+        head=['<link rel="icon" href="data:,">', meta],
+        body_class="gallery",
+    )
+
+
+def _card(run: Run) -> str:
+    n_parameters = runs_access.curves(run).started.get("n_parameters", 0)
+    facts = [
+        _("{n} parameters", n=show.count(n_parameters)),
+        run_words.progress(run_words.reached(run)),
+        _("trained {time}", time=show.duration(run.status.seconds)),
+    ]
+    curve = run_words.sparkline_svg(run)
+    return (
+        f'<article class="card"><div class="film" data-at="{run.id}/" inert>'
+        '<div class="stage"></div></div>'
+        f'<h3><a href="{run.id}/">{escape(run_words.name(run))}</a></h3>'
+        f'<p class="about">{escape(run_words.learns(run))}</p>'
+        f'<p class="reached">{escape(run_words.result(run))}</p><div class="below">'
+        f'<span class="about">{escape(" · ".join(facts))}</span>'
+        f'<span role="img" aria-label="{escape(run_words.sparkline_name(run))}">{curve}</span>'
+        "</div></article>"
+    )
+
+
+def _site_notes() -> str:
+    done = _("Curves, answers and maps were recorded while PyTorch trained the models.")
+    not_done = _("To train, run the whole app with Python 3.11 or newer:")
+    return (
+        f'<section id="what"><h2>{escape(_("About this site"))}</h2>'
+        f"<p>{escape(done)}</p><p>{escape(not_done)}</p><pre><code>{escape(START)}</code></pre>"
+        "</section>"
+    )

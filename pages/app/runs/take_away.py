@@ -10,8 +10,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.files import film
-from pages.app.runs import runs_access, shown_run
+from pages.app.runs import film, runs_access, shown_run
 from pages.app.typed import escape
 from pages.components.effects import press
 from pages.i18n import N_, _
@@ -98,7 +97,7 @@ OFFERS: tuple[Offer, ...] = (
     Offer(
         "zip",
         N_("Everything (zip)"),
-        N_("Settings, metrics, weights and code. Runs imports it."),
+        N_("Settings, metrics, weights and code. You can import it on Runs."),
         ":material/folder_zip:",
         "application/zip",
         lambda run: str(resolve("tfm_core.export.bundle:file_name")(run)),
@@ -107,10 +106,7 @@ OFFERS: tuple[Offer, ...] = (
         tick=Tick(
             "set",
             shown_run.WITH_DATA,
-            N_(
-                "Anyone with the zip has the whole data set. Without it: only the examples "
-                "on the run's pages."
-            ),
+            N_("Anyone with the zip can then read the whole data set."),
             offered=lambda run: _set(run) is not None,
             more=lambda run: own.n_bytes if (own := _set(run)) else None,
         ),
@@ -118,14 +114,14 @@ OFFERS: tuple[Offer, ...] = (
     Offer(
         "page",
         N_("Replay (HTML page)"),
-        N_("Curves, answers, heads, events and settings, for any browser, offline. At most 5 MB."),
+        N_("Plays curves, answers and heads in any browser, offline. At most 5 MB."),
         ":material/movie:",
         "text/html",
         film.file_name,
         lambda run, progress, with_model: film.film(run, with_model=with_model, progress=progress),
         tick=Tick(
             "model",
-            N_("Include the model, so that the page can answer"),
+            N_("Include the model, so the page can answer"),
             N_("Adds ONNX Runtime and the weights."),
             offered=lambda run: run.has_checkpoint,
             more=film.model_bytes,
@@ -143,7 +139,6 @@ def button(run: Run, *, key: str, width: str = "content") -> None:
         named,
         key=key,
         icon=":material/download:",
-        help=_("As a zip, or for other tools."),
         width="stretch" if width == "stretch" else "content",
         on_click=_close_others,
     ):
@@ -225,7 +220,7 @@ def _saved(content: bytes, name: str, offer: Offer, mark: str) -> None:
     mark: new for each file.
     """
     with st.container(horizontal=True, vertical_alignment="center", key=f"take-save-{mark}"):
-        ready = _("`{name}` is ready, {size}. Not saved?", name=name, size=show.size(len(content)))
+        ready = _("`{name}` is ready ({size}). Not saved?", name=name, size=show.size(len(content)))
         st.caption(f":material/check: {ready}")
         st.download_button(
             _("Save again"),

@@ -13,7 +13,7 @@ from pages.app.runs import runs_access
 from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 
 MODULES = (
-    "pages.home.film",
+    "pages.home.page",
     "pages.app.navigation.frame",
     "pages.app.runs.run_list",
 )
@@ -35,40 +35,40 @@ def prepare() -> None:
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
-        warm()
+        preload_home()
         gc.freeze()  # permanent objects: scanning them stops all threads
         time.sleep(runs_access.STARTUP_DELAY)
-        warm_rest()
+        preload_pages()
         gc.freeze()
     finally:
         sys.setswitchinterval(before)
 
 
-def warm() -> None:
+def preload_home() -> None:
     """Import Home, read the run that it plays, and measure the machine."""
     try:
         for name in MODULES:
             import_module(name)
         inspect.stack()  # Streamlit does so for its first element, which reads all these sources
-        import_module("pages.home.film").warm()
+        import_module("pages.home.page").preload()
     except Exception:
         logger.exception("Home could not be prepared.")
     slowness()
     slowdown(niceness=WORKER_NICENESS)
 
 
-def warm_rest() -> None:
+def preload_pages() -> None:
     """Import the next pages, and read the runs and data that they show."""
     from tfm_core.inspect.attention import trained
 
     try:
         for name in LATER:
             import_module(name)
-        read_ahead = import_module("pages.runs.filter").read_ahead
+        preload = import_module("pages.runs.filter").preload
         store = runs_access.store()
         for run in store.list():
             time.sleep(_PAUSE)
-            read_ahead(run)
+            preload(run)
         for run_id in WITH_DATA:
             trained.data_of(store.get(run_id).experiment)
         import_module(LAST)

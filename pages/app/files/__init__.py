@@ -1,1 +1,0 @@
-"""Runs as files: exports, films and the gallery; and uploads."""
