@@ -97,7 +97,7 @@ def _costs(chosen: Chosen, asked: Costs) -> None:
             bars(scaled, _("{unit}, one forward pass", unit=unit)),
             paragraph("architecture/macs-recurrent")
             if not chosen.model.has_blocks
-            else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
+            else _("1 MAC is 2 FLOPs. Scores are QKᵀ and weights × V."),
             key="costs-macs",
         )
     parts = {

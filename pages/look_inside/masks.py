@@ -202,7 +202,7 @@ def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
             note = _("Not from the current run: {why}", why=typed.escape(_(error)))
     if projected is None:
         query = ("<bos>", *other) if kind == "cross" else tokens
-        projected, words = lab.seeded(query, tokens), _("Scores from random embeddings, untrained.")
+        projected, words = lab.seeded(query, tokens), _("The scores come from random embeddings.")
     return Laid(kind, segments, window, prefix, projected, f"{words} {note}".strip())
 
 
@@ -266,7 +266,7 @@ def _sizes(kind: str, most: int) -> tuple[int, int]:
             view.number(N_("Tokens to each side"), 0, most, 1, help=help), "window", SCOPE
         )
     if kind == "prefix":
-        help = N_("0: a causal mask; all tokens: an encoder's.")
+        help = N_("0 gives a causal mask; all tokens give an encoder's mask.")
         offered = view.number(N_("Tokens of the prefix"), 0, most, min(3, most), help=help)
         prefix = view.one(offered, "prefix", SCOPE)
     return window, prefix
@@ -409,11 +409,11 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
     projected = laid.projected
     query = traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
-    words = _("Scores of the first query, half of its keys forbidden, in each type.")
+    words = _("The scores of the first query in each type, with half of its keys forbidden.")
     if query is not None:
         allowed = flow.allowed[query]
         token = projected.query[query]
-        words = _("Scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
+        words = _("The scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
     results = traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
     st.table(
@@ -445,7 +445,7 @@ def _every_number(results: pd.DataFrame, fills: Mapping[str, str]) -> None:
         for result in results.itertuples()
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
-    st.caption(_("Leak: largest weight of a forbidden key. Twice: two masks added."))
+    st.caption(_("“Leak” is the largest weight of a forbidden key. “Twice” adds two masks."))
 
 
 def blind_row(laid: Laid, flow: MaskedAttention) -> None:

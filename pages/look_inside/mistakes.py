@@ -224,7 +224,7 @@ def matrix(
         name=_("Predicted for each true class; press a cell for its examples"),
         on_pick=pick,
     )
-    words = [_("Rows: true; columns: predicted. Press a cell for examples.")]
+    words = [_("Rows are true classes, columns are predicted. Press a cell for examples.")]
     if answers.unit == "token":
         words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
     if OTHERS in numbers:
@@ -244,12 +244,12 @@ def summary(run: Run, answers: Answers) -> str:
         data = paragraph("mistakes/opened")
     elif answers.n_examples < answers.n_all:
         data = _(
-            "The first {n} of {all} validation examples; the test set is not touched.",
+            "The first {n} of {all} validation examples. The test set is not used.",
             n=f"{answers.n_examples:,}",
             all=f"{answers.n_all:,}",
         )
     else:
-        data = _("The test set is not touched.")
+        data = _("The test set is not used.")
     words = f"{counts} {data}"
     alike = n_alike(run, answers)
     return f"{words} {paragraph('mistakes/alike', n=f'{alike:,}')}" if alike else words
@@ -262,7 +262,7 @@ def measured_then(run: Run, step: int) -> str:
     if not is_past.any():
         return ""
     return _(
-        "During training, at step {at}: {share} of the answers right.",
+        "At step {at} of the training, {share} of the answers were right.",
         share=show.percent(float(curve["accuracy"][is_past][-1])),
         at=f"{int(curve['step'][is_past][-1]):,}",
     )
@@ -441,7 +441,7 @@ def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
             token = _name(answers, int(answers.truth[place]))
             st.markdown(f"{escape(before)} **:orange[{token}]**")
             words = _(
-                "{loss} nats; expected {predicted} with {confidence}",
+                "{loss} nats; predicted {predicted} with {confidence}",
                 loss=f"{float(answers.loss[place]):.2f}",
                 predicted=_name(answers, int(answers.predicted[place])),
                 confidence=show.percent(float(answers.confidence[place])),
@@ -467,13 +467,13 @@ def groups(run: Run, answers: Answers, by: str) -> None:
     if counted.empty:
         st.caption(_("No example shows a known pattern."))
         return
-    words = [_("Bars: 95% confidence.")]
+    words = [_("Bars are 95% intervals.")]
     if way.is_of_texts and answers.written is not None:
-        words.append(_("A text counts if all of it is right, written alone."))
+        words.append(_("A text counts if the model writes all of it correctly on its own."))
     if by == "pattern":
         words.append(_("An example may show several patterns."))
     if by == "frequency":
-        words.append(_("Frequency: rank in training, 1 the most frequent."))
+        words.append(_("Frequency is the rank in training; 1 is the most frequent."))
     if getattr(run.experiment.task.facts, "hides", False):
         words.append(_("Several answers may fit."))
     of = "loss" if answers.is_language else "accuracy"
@@ -522,7 +522,9 @@ def calibrated(run: Run, answers: Answers) -> None:
         n=f"{len(answers.truth):,}",
     )
     st.markdown(f"{words} {expected}")
-    show.figure(plots.reliability(bins), _("Numbers: answers per bin."), key="mistakes-calibration")
+    show.figure(
+        plots.reliability(bins), _("Numbers are answers per bin."), key="mistakes-calibration"
+    )
 
 
 def scores(run: Run, answers: Answers) -> None:

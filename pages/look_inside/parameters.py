@@ -274,7 +274,7 @@ def _activation(chosen: Chosen) -> None:
     looks[name] |= {"dash": "solid", "width": 5}
     words = {
         "output": _("This model's curve is thick."),
-        "slope": _("The slopes: what a gradient is multiplied by."),
+        "slope": _("The slopes multiply the gradient."),
     }
     for column, (what, caption) in zip(st.columns(2), words.items(), strict=True):
         with column:
@@ -377,7 +377,7 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     )
     show.figure(
         figure,
-        _("Step {n}: the share of each expert in each token.", n=f"{step:,}"),
+        _("The share of each expert in each token at step {n}.", n=f"{step:,}"),
         key="experts-routes",
     )
     loads, n_tokens = feed_forward.loads(run, module, steps)
@@ -388,7 +388,7 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     reference_line(figure, x=step)
     show.figure(
         figure,
-        _("How many of the examples’ tokens each expert gets, over the training."),
+        _("The share of the examples’ tokens that each expert gets during training."),
         key="experts-loads",
     )
 

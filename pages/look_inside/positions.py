@@ -165,7 +165,9 @@ def sinusoidal(run: Run | None, _step: int) -> None:
     pair = tables.waves(table, chosen.pair)
     waves = chart(pair, x="position", y=names, reference=border)
     matrix = plots.matrix(table, _("dimension"), _("position"), limit=1.0)
-    fast = _("Fast waves (left) tell neighbours apart, slow ones start from end.")
+    fast = _(
+        "Fast waves (left) separate neighbours; slow waves separate the beginning from the end."
+    )
     show.beside((waves, caption, "positions-waves"), (matrix, fast, "positions-matrix"))
     found = tables.products(table)
     starts = {name: _("from position {n}", n=name) for name in found.columns[1:]}
@@ -209,12 +211,16 @@ def _trained(run: Run | None) -> tuple[int, str] | None:
     """
     if run is not None:
         name = escape(run.meta.name)
-        return sequence_len(run.experiment), _("Dotted: longest sequence of “{name}”.", name=name)
+        return sequence_len(run.experiment), _(
+            "The dotted line is the longest sequence of “{name}”.", name=name
+        )
     try:
         edited = Experiment.parse(state.draft())
     except ConfigError:
         return None
-    return sequence_len(edited), _("Dotted: longest sequence of the edited configuration.")
+    return sequence_len(edited), _(
+        "The dotted line is the longest sequence of the edited configuration."
+    )
 
 
 def rotary(run: Run | None, _step: int) -> None:
@@ -274,7 +280,9 @@ def added(kind: Position, _run: Run | None, _step: int) -> None:
         )
         for lines, title in ((bias, _("added to the score")), (weights, _("weight")))
     ]
-    steep = _("The last query's weights for equal scores: steep heads read the last few tokens.")
+    steep = _(
+        "The last query's weights if all scores are equal. Steep heads read the last few tokens."
+    )
     show.beside(
         (figures[0], _(kind.by_distance), f"positions-{kind.name}-bias"),
         (figures[1], steep, f"positions-{kind.name}-weights"),
@@ -348,7 +356,7 @@ def learned(run: Run | None, step: int) -> None:
 def _unlearned(run: Run) -> str:
     model = run.experiment.model
     if not model.has_blocks:
-        return _("The current run is an RNN: it has no positions to learn.")
+        return _("The current run is an RNN and has no positions to learn.")
     kind = POSITIONS[built(model).position]
     if kind.acts_on == "nothing":
         return _("The current run has no positions.")
@@ -436,8 +444,8 @@ def patches(run: Run | None, step: int) -> None:
     made = {
         words: tables.patch_table(side, chosen.d_model, chosen.base, is_2d=is_2d)
         for words, is_2d in (
-            (_("2-D waves: down is as far as right."), True),
-            (_("Waves row after row: the patch below is far."), False),
+            (_("With 2-D waves, a step down is as far as a step right."), True),
+            (_("With waves row after row, the patch below is far."), False),
         )
     }
     if learned_rows is not None and usual == side:

@@ -132,7 +132,7 @@ def _measured(run: Run, step: int) -> tuple[pd.DataFrame, str]:
     if run.has_checkpoint and st.toggle(
         _("Use the validation set"),
         key="attention-validation",
-        help=_("Up to 1,000 validation examples, last checkpoint."),
+        help=_("Uses up to 1,000 validation examples and the last checkpoint."),
     ):
         with st.spinner(_("Reading the validation set …")):
             found = head_table.over_validation(run)
@@ -158,9 +158,11 @@ def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
         "aligned": share(_("On the true source")),
         "aer": None,
         "entropy": number(
-            _("Entropy (nats)"), format="%.2f", help=_("0: one key per query; log n: about n keys.")
+            _("Entropy (nats)"),
+            format="%.2f",
+            help=_("0 means one key per query; log n means about n keys."),
         ),
-        "evenness": share(_("Even spread"), help=_("100%: reads everything equally.")),
+        "evenness": share(_("Even spread"), help=_("100% means equal attention to all keys.")),
         "distance": number(
             _("Distance ({unit})", unit=unit),
             format="%.2f",
@@ -188,12 +190,15 @@ def aligning(shown: Shown) -> None:
     with left:
         show.figure(
             score_lines(scores, chosen=head, at_step=shown.step),
-            _("Attention on the true source; dotted: even attention."),
+            _("Attention on the true source. The dotted line is even attention."),
             key="attention-alignment",
         )
     with right:
         frame = here.sort_values("share", ascending=False).reset_index(drop=True)
-        help = _("Alignment error rate (Och & Ney 2003); 0: every row’s strongest cell is true.")
+        help = _(
+            "Alignment error rate (Och & Ney 2003). 0 means that every row’s strongest "
+            "cell is true."
+        )
         rate = st.column_config.NumberColumn(_("Error rate"), format="%.3f", help=help)
         known = _columns()
         columns = {**known, "share": known["aligned"], "aer": rate}
@@ -560,8 +565,8 @@ def _softmax(cell: AttentionCell, *, is_look: bool) -> None:
         )
         if is_look:
             words = _(
-                "What the map does not show, a sink or keys outside the crop, adds {value} to the "
-                "denominator and takes {share} of this row.",
+                "A sink or keys outside the crop add {value} to the denominator and take "
+                "{share} of this row.",
                 value=value,
                 share=share,
             )
@@ -586,7 +591,7 @@ def _output(cell: AttentionCell, row: str) -> None:
             share=f"{cell.share * 100:.1f}%",
         ),
         help=_(
-            "Projection onto the output; by length alone, {norm}.",
+            "Measured by projection onto the output. By length alone it is {norm}.",
             norm=f"{cell.norm_share * 100:.1f}%",
         ),
     )

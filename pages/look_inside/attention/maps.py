@@ -396,7 +396,7 @@ def grid(shown: Shown, *, dim: list[bool]) -> None:
     st.caption(_("Click a head to see it large. {look_for}", look_for=_(shown.kind.look_for)))
     n = labels[0]["n_examples"] if labels else 0
     if n > 1:
-        st.caption(_("Labels: mean of {n} examples.", n=n))
+        st.caption(_("Labels are means over {n} examples.", n=n))
 
 
 def grid_style(shown: Shown, *, is_whole: bool = False) -> GridStyle:
@@ -485,9 +485,9 @@ def _explanation(one: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:
     sentences = []
     if truth.any():
         sentences.append(
-            _("Orange frames: the digit that the word names.")
+            _("Orange frames mark the digit that the word names.")
             if kind == "picture"
-            else _("Orange frames: the true source of each token.")
+            else _("Orange frames mark the true source of each token.")
         )
     row = clearest_row(one.weights, one.allowed, truth)
     if row is not None:
@@ -515,7 +515,7 @@ def in_words(one: MapView, rows: Iterable[int]) -> list[str]:
     best = np.asarray(one.weights).argmax(-1)
     return [
         _(
-            "{query}: reads “{key}” ({place}) most, {weight}",
+            "{query}; reads “{key}” ({place}) most, {weight}",
             query=escape(one.query_words[i]),
             key=escape(one.key[best[i]]),
             place=best[i] + 1 + one.first[1],

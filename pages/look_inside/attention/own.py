@@ -108,7 +108,7 @@ def ask(run: Run, probe: Probe) -> Own:
             required=True,
             key=key,
             on_change=lambda: _take(run, MISTAKES if st.session_state[key] == MISTAKES else ""),
-            help=_("Mistakes are unseen in training."),
+            help=_("Mistakes are from the validation set."),
         )
     return given
 
@@ -142,7 +142,7 @@ def example(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
         if run.experiment.training is not None:
             words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
         if is_language(example.item):
-            words += " " + _("The maps are over your text, not its continuation.")
+            words += " " + _("The maps show your text, not its continuation.")
         elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
             words += " " + _("The decoder reads what it wrote (no teacher forcing).")
         st.caption(words.strip())
@@ -153,9 +153,7 @@ def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
     key, most = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
     wanted = int(given.of("test") or 1)
     if wanted > most:
-        show.problem(
-            _("There is no test picture {n}; the last one is {most}.", n=wanted, most=most)
-        )
+        show.problem(_("There is no test picture {n}; the last is {most}.", n=wanted, most=most))
     st.session_state[key] = min(wanted, most)
     number = st.number_input(
         _("Test picture"),
@@ -167,7 +165,7 @@ def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
     show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
     example = caption_look.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:
-        st.image(example.picture[0], width=160, caption=_("The picture that is described"))
+        st.image(example.picture[0], width=160, caption=_("The picture to describe"))
     return example
 
 
@@ -207,12 +205,12 @@ def _keep(run: Run, picture: npt.NDArray[np.uint8]) -> str:
 def _kept(run: Run, text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     """Return the picture that a link names. Raises StudentError where it is not here."""
     if not text.startswith(_LARGE):
-        st.caption(_("The picture from the link. Draw or upload another."))
+        st.caption(_("This picture is from the link. Draw or upload another."))
         return own_picture.from_text(text, facts)
     *names, picture = st.session_state.get(_PICTURE, ("", "", None))
     if names != [run.id, text]:
         raise StudentError("This picture is too large for a link. Upload it again.")
-    st.caption(_("The picture that you uploaded last. Upload another to replace it."))
+    st.caption(_("This is your last upload. Upload another to replace it."))
     kept: npt.NDArray[np.uint8] = picture
     return kept
 
@@ -302,7 +300,7 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
             )
         sentence_field.buttons(task, key=SCOPE)
     if getattr(run.experiment.task, "mask_id", -1) >= 0:
-        st.caption(escape(_("Type [MASK] where the model is to guess a word.")))
+        st.caption(escape(_("Type [MASK] for each word to guess.")))
     groups = sentence_field.by_class(task)
     if groups:
         sentence_field.chips(task, groups, key=SCOPE)
@@ -395,16 +393,18 @@ def _sentence(readings: Sequence[ValidationAnswer]) -> str:
 
 def _name(reading: ValidationAnswer) -> str:
     values = {
-        "said": reading.predicted or "–",
+        "predicted": reading.predicted or "–",
         "truth": reading.truth,
-        "sure": show.percent(reading.confidence),
+        "confidence": show.percent(reading.confidence),
     }
     if reading.picture is None:
         source = reading.item["src_text"]
         if reading.is_right:
-            return _("{source} → {said}, right ({sure})", source=source, **values)
-        return _("{source} → {said}, but it is {truth} ({sure})", source=source, **values)
+            return _("{source}: {predicted}, right ({confidence})", source=source, **values)
+        return _(
+            "{source}: predicted {predicted}, true {truth} ({confidence})", source=source, **values
+        )
     number = reading.index + 1
     if reading.is_right:
-        return _("Picture {n}: {truth}, right with {sure}", n=number, **values)
-    return _("Picture {n}: {truth} taken for {said}, with {sure}", n=number, **values)
+        return _("Picture {n}: {truth}, right ({confidence})", n=number, **values)
+    return _("Picture {n}: predicted {predicted}, true {truth} ({confidence})", n=number, **values)

@@ -262,7 +262,9 @@ def _looks(run: Run, probe: Probe, number: int | None, chosen: maps.Chosen) -> f
         required=True,
         key=f"attention-scale-{'patches' if is_small else 'text'}",
         persist_state="session",
-        help=_("“0 to 1” compares heads and steps; the other shows small weights."),
+        help=_(
+            "“0 to 1” is the same for all heads and steps. The other scale shows small weights."
+        ),
     )
     run_words.attended_caption(run, probe)
     glosses.switch(run.experiment, key="attention-glosses")
@@ -296,7 +298,7 @@ def _over_picture(shown: Shown) -> None:
         format_func=lambda name: words.get(name) or _("Patch {place}", place=name),
         key="attention-patch",
         persist_state="session",
-        help=_("Or click a patch; again for the average. 1,1 is top left."),
+        help=_("Or click a patch; click it again for the mean. 1,1 is top left."),
         label_visibility="collapsed",
     )
     query = None if chosen == MEAN else names.index(chosen)
@@ -323,9 +325,9 @@ def _patch_words(experiment: Experiment, weights: Floats, patch: str, query: int
     if query is None:
         words = _("Mean attention per patch. Look for strokes that many patches read.")
     elif patch == CLS:
-        words = _("Where CLS, which the classifier reads, looks.")
+        words = _("Where CLS looks. The classifier reads CLS.")
     else:
-        words = _("Where the outlined patch looks: the same stroke, or its neighbours?")
+        words = _("Does the outlined patch look at its own stroke, or at its neighbours?")
     if not experiment.has_cls:
         return words
     row = weights.mean(0) if query is None else weights[query]

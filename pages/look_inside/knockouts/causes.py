@@ -47,11 +47,11 @@ def _typed(label: str, help: str, first: str = "", of: str = "") -> Any:
     return view.text(label, first, MAX_TEXT, help=help, look=look, of=of)
 
 
-_text = partial(_typed, N_("Input"), N_("Clear it for the example."))
+_text = partial(_typed, N_("Input"), N_("Clear it to use the example."))
 _changed = partial(
     _typed,
     N_("Changed input"),
-    N_("As many tokens as the input; clear it for a suggestion."),
+    N_("Use as many tokens as the input. Clear it for a suggestion."),
 )
 
 
@@ -81,10 +81,14 @@ def causes(run: Run, index: int) -> None:
         pair = (index, _other_picture(run, index))
     found = core.causes_of(run, pair)
     first, second = map(escape, found.answers)
-    words = _("Answer: **{first}**; with the change, **{second}**.", first=first, second=second)
+    words = _(
+        "The answer is **{first}**; with the change, it is **{second}**.",
+        first=first,
+        second=second,
+    )
     if found.written:
         words = _(
-            "After “{written}”: **{first}**; with the change, **{second}**.",
+            "After “{written}” the answer is **{first}**; with the change, it is **{second}**.",
             written=escape(found.written),
             first=first,
             second=second,
@@ -95,8 +99,8 @@ def causes(run: Run, index: int) -> None:
         n_passes, n_tokens, n_weights = core.cost_of(run)
         st.info(
             _(
-                "Patching would take {n} runs with {tokens} tokens through {weights} weights: "
-                "minutes. These two need few.",
+                "Patching would take minutes ({n} runs of {tokens} tokens through {weights} "
+                "weights). These two need few runs.",
                 n=f"{n_passes:,}",
                 tokens=n_tokens,
                 weights=f"{n_weights:,}",
@@ -111,7 +115,7 @@ def causes(run: Run, index: int) -> None:
                 column_title=_("{stack} position", stack=_(STACKS[stack])),
             )
             words = _(
-                "Restored by patching one position before or after a layer: 1 is the whole answer."
+                "Restored by patching one position before or after a layer. 1 is the whole answer."
             )
             show.figure(figure, words, key=f"knockouts-stream-{stack}")
     left, right = st.columns(2, gap="medium")
@@ -120,7 +124,7 @@ def causes(run: Run, index: int) -> None:
         lines = dict(zip(("first", "second"), map(short, found.answers), strict=True))
         show.figure(
             chart(found.lens, x="depth", y=lines, ticks=depths, height=260, top=8),
-            _("Logit lens: how likely each answer to the first input is after each layer."),
+            _("Logit lens: the probability of both answers after each layer, for the first input."),
             key="knockouts-lens",
         )
         if found.patches is not None:
@@ -195,17 +199,17 @@ def _heads(found: Causes) -> None:
     def follow(row: int, head: int) -> None:
         st.session_state[f"{SCOPE}-head"] = part_of(attentions[row].module, head).code
 
-    words = _("Restored by patching one head, at all positions. Click one to follow its paths.")
+    words = _("Restored by patching one head at all positions. Click a head to follow its paths.")
     live_figure(figure, key="knockouts-patched-heads", name=words, on_pick=follow)
     st.caption(marked(words))
 
 
 def _direct(found: Causes) -> None:
     if found.effects is None:
-        st.caption(_("No direct effects: more layers follow the last block."))
+        st.caption(_("There are no direct effects, because more layers follow the last block."))
         return
     words = _(
-        "What each part adds to {first} over {second}; in sum {total}.",
+        "How much each part adds to {first} over {second}, {total} in total.",
         first=escape(found.answers[0]),
         second=escape(found.answers[1]),
         total=f"{sum(effect for _part, effect in found.effects):+.2f}",
@@ -236,8 +240,8 @@ def _paths(run: Run, pair: Pair, first: str) -> None:
         head = heads[view.one(one_head(heads, first), "head", SCOPE)]
         found = core.paths_of_pair(run, pair, head)
         words = _(
-            "It restores **{total}** of “{answer}”: {direct} directly, {through} through later "
-            "parts; {together} only together.",
+            "The head restores **{total}** of “{answer}”: {direct} directly, {through} "
+            "through later parts, {together} only in combination.",
             total=f"{found.total:+.2f}",
             answer=escape(found.answer),
             direct=f"{found.direct:+.2f}",

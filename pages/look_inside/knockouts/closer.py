@@ -323,7 +323,7 @@ def pattern(asked: Knocked) -> None:
     with right:
         show.figure(
             head_map(replace(shown, weights=rows)),
-            _("The pattern: from each query, to its keys."),
+            _("Rows are queries, columns are keys."),
             key="knockouts-drawn",
         )
 
@@ -356,7 +356,7 @@ def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
 def _answers(found: pd.DataFrame) -> None:
     st.markdown(
         _(
-            "**Other answers: {n} of {total}.** At most {share} of the probability moved.",
+            "**{n} of {total} answers change.** At most {share} of the probability moves.",
             n=int((found["before"] != found["after"]).sum()),
             total=len(found),
             share=show.percent(float(found["moved"].max())),

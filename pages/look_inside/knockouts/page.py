@@ -58,7 +58,7 @@ def _how(names: Mapping[str, str] = REPLACEMENTS) -> Any:
 def _all(first: int = 0, most: int = 0) -> Any:
     """Offer to measure on more than the first examples."""
     label = N_("All {n} validation examples", n=f"{most:,}")
-    return view.flag(label, help=N_("Off: the first {n}.", n=first))
+    return view.flag(label, help=N_("Off uses the first {n}.", n=first))
 
 
 @dataclass(frozen=True)
@@ -366,8 +366,8 @@ def _attention(asked: Knocked) -> None:
     if asked.off and changed is None:
         st.caption(
             _(
-                "No attention map changes: no later attention reads what is off, or less than "
-                "0.05% of it moves."
+                "No attention map changes, because no later attention reads what is off, or "
+                "less than 0.05% of it moves."
             )
         )
         return
@@ -398,9 +398,7 @@ def _attention(asked: Knocked) -> None:
             show.figure(figure, caption, key=f"knockouts-map-{name}")
     gone = [p for p in asked.off if p.module == module and p.kind in ("head", "sublayer")]
     if any(head is None or part.head in (None, head) for part in gone):
-        st.caption(
-            _("A part that is off still computes its weights; only later attention changes.")
-        )
+        st.caption(_("A disabled part still computes its weights. Look at later layers."))
 
 
 def _map(asked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int, int | None]:

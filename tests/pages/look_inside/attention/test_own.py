@@ -170,7 +170,7 @@ def test_an_example_is_chosen_by_wrong_examples(request, kind):
     if kind == "image":
         pictures = sent(at, "thumbnails")[-1]  # those of the head come first
         assert pictures["chosen"] == 0
-        assert "taken for" in pictures["pictures"][0]["name"]
+        assert "predicted" in pictures["pictures"][0]["name"]
         assert pictures["pictures"][0]["wrong"]
         assert "✗ wrong" in said(at)
         return

@@ -85,7 +85,7 @@ def test_heads_stand_in_a_table_lead_to_attention_and_are_taken_away(recorded, o
     assert "in 5 random orders" in said(app)
     app = open_page(PAGE, run="recorded-korean", view="pattern", head="decoder.3.cross.4")
     app.button_group(key="knockouts-pattern").set_value("own").run()
-    assert "**Other answers: 0 of" in said(app)
+    assert "**0 of" in said(app)
 
 
 @pytest.mark.wide

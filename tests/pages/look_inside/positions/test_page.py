@@ -132,7 +132,7 @@ def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page
 def test_a_run_without_a_table_of_positions_says_why(store, open_page):
     run = learned_run(store, "translate-luong")
     app = viewed(open_page(PAGE, run=run.id), "learned")
-    assert "is an RNN: it has no positions to learn" in said(app)
+    assert "is an RNN and has no positions to learn" in said(app)
     run = learned_run(store, "copy")
     app = viewed(open_page(PAGE, run=run.id), "learned")
     assert "learns nothing about positions" in said(app)
