@@ -11,15 +11,17 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view
+from pages.app.address.parameters import InvalidValue, Written
 from pages.app.model import answer
-from pages.app.navigation import head
+from pages.app.navigation import head, page_table
 from pages.app.runs.shown_run import MODELS
 from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
 from pages.components.pickers import PartButton, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
-from pages.look_inside.knockouts import causes, closer
-from pages.look_inside.knockouts.closer import SCOPE, Knocked
+from pages.look_inside.knockouts import closer
+from pages.look_inside.knockouts.closer import SCOPE, Knocked, enqueue, is_requested
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.attention.trained import model_of
@@ -27,26 +29,29 @@ from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
 from tfm_core.inspect.knockouts.measure import Replacement
 from tfm_core.inspect.knockouts.parts import (
-    EVEN,
-    HAS_MEAN,
-    KINDS,
     STACKS,
     SUBLAYERS,
-    WITHOUT_CONTEXT,
     Part,
+    board_name,
+    first_to_go,
     heads_of,
-    is_attention,
+    kind_of_attention,
     name_of,
     parts_of,
+    what_goes,
 )
-from tfm_core.plots.heads import attention as plots
+from tfm_core.plots.heads.attention import head_map
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import loss_words, points
 
 MAX_CHIPS = 12
+MEAN = "mean"  # of all heads
+NOTHING = "none"
+_TABLE, _OFF, _PAST = "knockouts-table", "knockouts-off", "knockouts-past"
+_MAX_PAST = 50
+Codes = tuple[str, ...]
 REPLACEMENTS = {"zero": N_("Zero"), "mean": N_("Mean"), "even": N_("Even attention")}
-MEAN = -1  # of all heads
 
 
 def _how(names: Mapping[str, str] = REPLACEMENTS) -> Any:
@@ -86,6 +91,65 @@ class Closer:
     )
 
 
+@dataclass(frozen=True)
+class Map:
+    """The attention map that is shown before and after; layer and head count from 1."""
+
+    map_kind: str = view.choice(N_("Attention"), {}, "")
+    map_layer: str = view.choice(N_("Layer"), {}, "")
+    map_head: str = view.choice(N_("Head"), {}, "")
+
+
+def what_is_off(experiment: Experiment) -> Written[Codes]:
+    """Return the parts of a model that are off, in the address; at first, one that it misses."""
+    codes = [part.code for part in parts_of(experiment)]
+
+    def read(text: str) -> Codes:
+        if text == NOTHING:
+            return ()
+        named = dict.fromkeys(text.split(","))
+        found = tuple(code for code in named if code in codes)
+        if len(found) < len(named):
+            rule = _("parts of this model, such as {part}, or none", part=codes[0])
+            raise InvalidValue(rule, found or None)
+        return found
+
+    return Written(
+        "off",
+        reader=read,
+        writer=lambda off: ",".join(off) or NOTHING,
+        first=(first_to_go(experiment).code,),
+        key=_OFF,
+        always_in_url=True,
+    )
+
+
+def parts_off(run: Run) -> tuple[Part, ...]:
+    """Return the parts of a run that are off; keep those that another run has, too."""
+    parts = {part.code: part for part in parts_of(run.experiment)}
+    parameter = what_is_off(run.experiment)
+    kept: Codes = st.session_state.get(_OFF, ())
+    if kept:
+        fitting = tuple(code for code in kept if code in parts)
+        st.session_state[_OFF] = fitting or parameter.first
+    return tuple(parts[code] for code in view.one(view.held(parameter), "off", "knockouts"))
+
+
+def switch(code: str) -> None:
+    now: Codes = st.session_state.get(_OFF, ())
+    change(tuple(one for one in now if one != code) if code in now else (*now, code))
+
+
+def change(off: Codes = ()) -> None:
+    past: list[Codes] = st.session_state.get(_PAST, [])
+    st.session_state[_PAST] = [*past, st.session_state.get(_OFF, ())][-_MAX_PAST:]
+    st.session_state[_OFF] = off
+
+
+def undo() -> None:
+    *st.session_state[_PAST], st.session_state[_OFF] = st.session_state[_PAST]
+
+
 def page() -> None:
     """Show the board of the model of the head's run."""
     show.header("knockouts")
@@ -110,7 +174,7 @@ def _view(run: Run, number: int) -> None:
 
 
 def _draw(run: Run, number: int) -> None:
-    off = closer.parts_off(run)
+    off = parts_off(run)
     left, right = st.columns([13, 9], gap="medium")
     with left:
         place = st.container()
@@ -120,7 +184,7 @@ def _draw(run: Run, number: int) -> None:
     is_next = run.meta.recorded and has_heads and not is_all
     importances: pd.DataFrame | None = None
     with place:
-        if closer.is_requested("heads", *asked.question):
+        if is_requested("heads", *asked.question):
             importances = closer.measured(asked, st.empty())
         _board(asked, importances)
         bar = st.empty()
@@ -133,7 +197,7 @@ def _draw(run: Run, number: int) -> None:
     _closer(asked, importances, is_next=is_next)
     if is_next and importances is None:  # what is above is visible meanwhile
         closer.measured(asked, bar)
-        closer.enqueue("heads", *asked.question)
+        enqueue("heads", *asked.question)
         state.rerun()
 
 
@@ -143,7 +207,7 @@ def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) 
     if chosen == "attention":
         _attention(asked)
     elif chosen == "causes":
-        causes.causes(asked.run, asked.example)
+        closer.causes(asked.run, asked.example)
     elif not heads_of(asked.run.experiment):
         st.info(_("A recurrent network has no heads."))
     elif chosen == "pattern":
@@ -153,7 +217,7 @@ def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) 
     elif chosen == "pruning":
         closer.pruning(asked)
     elif importances is not None:
-        closer.table(asked, importances)
+        table(asked, importances)
     elif not is_next:  # else a bar shows the measurement
         st.info(_("Measure every head first."))
 
@@ -199,28 +263,15 @@ def _board(asked: Knocked, importances: pd.DataFrame | None) -> None:
             worth = _("Without it: loss {rise}, {share} right", rise=rise, share=share)
         is_off, is_head = part in asked.off, part.kind == "head"
         name = _(name_of(part))
-        return PartButton(part.code, row, group, _short(part), name, is_off, is_head, heat, worth)
+        return PartButton(
+            part.code, row, group, _(board_name(part)), name, is_off, is_head, heat, worth
+        )
 
     parts = parts_of(asked.run.experiment)
     in_layers = [part for part in parts if part.layer is not None]
     rest = [part for kind in kinds for part in parts if part.layer is None and part.kind == kind]
     buttons = [button(part) for part in (*in_layers, *rest)]
-    knock_board(buttons, on_pick=closer.switch, key=f"knockouts-board-{asked.run.id}")
-
-
-def _short(part: Part) -> str:
-    """Return what stands on the button of a part."""
-    if part.head is not None:
-        return str(part.head + 1)
-    if part.layer is not None:
-        words = {"sublayer": _("all"), "residual": _("skip"), "norm": _("norm")}
-        return words.get(part.kind, _("block"))
-    if part.kind == "mask":
-        is_causal = (part.stack, part.sublayer) == ("decoder", "self")
-        padding = _("padding, cross") if part.sublayer == "cross" else _("padding")
-        return _("causal") if is_causal else padding
-    words = {"sublayer": _("context"), "start": _("summary"), "backward": _("backwards")}
-    return words.get(part.kind, _(STACKS[part.stack]))
+    knock_board(buttons, on_pick=switch, key=f"knockouts-board-{asked.run.id}")
 
 
 def _signed(change: float) -> str:
@@ -240,7 +291,7 @@ def _offer(asked: Knocked, *, is_measured: bool) -> None:
             type="primary",
             icon=":material/grid_view:",
             key="knockouts-measure",
-            on_click=closer.enqueue,
+            on_click=enqueue,
             args=("heads", *asked.question),
         )
         st.caption(_("Numbers are heads."), width="content")
@@ -298,7 +349,7 @@ def _chips(off: Sequence[Part]) -> None:
                 icon=":material/close:",
                 key=f"knockouts-on-{part.code}",
                 help=_("Switch it on again"),
-                on_click=closer.switch,
+                on_click=switch,
                 args=(part.code,),
             )
         if len(off) > MAX_CHIPS:
@@ -308,11 +359,11 @@ def _chips(off: Sequence[Part]) -> None:
             icon=":material/undo:",
             key="knockouts-undo",
             help=_("Undo the last switch"),
-            disabled=not closer.can_undo(),
-            on_click=closer.undo,
+            disabled=not st.session_state.get(_PAST),
+            on_click=undo,
         )
         if off:
-            st.button(_("All on"), key="knockouts-clear", on_click=closer.change)
+            st.button(_("All on"), key="knockouts-clear", on_click=change)
 
 
 def _both(asked: Knocked) -> tuple[Example, Example]:
@@ -335,28 +386,19 @@ def _example(asked: Knocked) -> None:
     if before.probabilities is not None:
         lines.append(answer.classes(experiment, after if asked.off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
-    if asked.off:
-        _in_words(asked)
-
-
-def _without(off: Sequence[Part]) -> str:
-    return ngettext("Without it", "Without them", len(off))
-
-
-def _in_words(asked: Knocked) -> None:
-    """Say what it means that the newest part is off."""
+    if not asked.off:
+        return
     part = asked.off[-1]
-    is_recurrent = part.kind == "sublayer" and part.layer is None
-    words = _(WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind])
-    if asked.how == "mean" and part.kind in HAS_MEAN:
-        words = _("Its output is replaced by its mean over these {n} examples.", n=f"{asked.n:,}")
-    if asked.how == "even" and is_attention(part):
-        words = _(EVEN)
+    words = _(what_goes(part, asked.how, asked.n))
     if len(asked.off) > 1:
         name = _(name_of(part))
         words = f"**{name[:1].upper()}{name[1:]}**: {words}"
     st.caption(words)
-    closer.attention_link(asked.run, part)
+    attention_link(asked.run, part)
+
+
+def _without(off: Sequence[Part]) -> str:
+    return ngettext("Without it", "Without them", len(off))
 
 
 def _attention(asked: Knocked) -> None:
@@ -394,7 +436,7 @@ def _attention(asked: Knocked) -> None:
             glosses=glosses.shown(experiment),
         )
         with column:
-            figure = plots.head_map(shown, title)
+            figure = head_map(shown, title)
             show.figure(figure, caption, key=f"knockouts-map-{name}")
     gone = [p for p in asked.off if p.module == module and p.kind in ("head", "sublayer")]
     if any(head is None or part.head in (None, head) for part in gone):
@@ -408,41 +450,96 @@ def _map(asked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int, i
     """
     experiment = asked.run.experiment
     kinds = modules_by_kind(experiment)
-    kind = next((one for one, names in kinds.items() if changed in names), list(kinds)[-1])
-    names = kinds[kind]
-    layer = len(names) - 1 if changed is None else names.index(changed)
+    kind = next((name for name, modules in kinds.items() if changed in modules), list(kinds)[-1])
+    layer = len(kinds[kind]) if changed is None else kinds[kind].index(changed) + 1
     mark = f"{asked.run.id}-{changed}-{'+'.join(part.code for part in asked.off)}"
+
+    def one_of(label: str, labels: Mapping[str, str], first: str, **more: Any) -> Any:
+        is_asked = len(labels) > 1
+        return view.choice(label, labels, first, when=lambda _chosen: is_asked, **more)
+
+    def layers(chosen: Map) -> Any:
+        names = {str(n): str(n) for n in range(1, len(kinds[chosen.map_kind]) + 1)}
+        first, holds_for = str(min(layer, len(names))), f"{mark}-{chosen.map_kind}"
+        return one_of(N_("Layer"), names, first, holds_for=holds_for, is_list=False)
+
+    labels = {name: kinds_of(experiment)[name].label for name in kinds}
+    width = {"width": 280}
+    heads = {MEAN: N_("Mean")} | {str(n): str(n) for n in range(1, n_heads + 1) if n_heads > 1}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if len(kinds) > 1:
-            kind = st.selectbox(
-                _("Attention"),
-                list(kinds),
-                index=list(kinds).index(kind),
-                format_func=lambda name: _(kinds_of(experiment)[name].label),
-                key=f"knockouts-kind-{mark}",
-                width=280,
-            )
-        n_layers, head = len(kinds[kind]), MEAN
-        layer = min(layer, n_layers - 1)
-        if n_layers > 1:
-            layer = st.segmented_control(
-                _("Layer"),
-                range(n_layers),
-                default=layer,
-                format_func=lambda i: str(i + 1),
-                required=True,
-                key=f"knockouts-layer-{mark}-{kind}",
-            )
-        if n_heads > 1:
-            head = st.segmented_control(
-                _("Head"),
-                [MEAN, *range(n_heads)],
-                default=MEAN,
-                format_func=lambda i: _("Mean") if i == MEAN else str(i + 1),
-                required=True,
-                key=f"knockouts-head-{mark}",
-            )
-    return kind, int(layer), None if head == MEAN else int(head)
+        chosen = view.ask(
+            Map,
+            SCOPE,
+            map_kind=one_of(
+                N_("Attention"), labels, kind, holds_for=mark, is_list=True, look=width
+            ),
+            map_layer=view.by(layers),
+            map_head=one_of(N_("Head"), heads, MEAN, holds_for=mark, is_list=False),
+        )
+    head = None if chosen.map_head == MEAN else int(chosen.map_head) - 1
+    return chosen.map_kind, int(chosen.map_layer) - 1, head
+
+
+def table(asked: Knocked, importances: pd.DataFrame) -> None:
+    """Show every head in a row, the most important first; the chosen one can be switched."""
+    table = measure.by_head(asked.run, importances, asked.n)
+    parts: list[Part] = table["part"].tolist()
+    worded = {"stack": table["stack"].map(_), "attention": table["attention"].map(_)}
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        table.drop(columns="part").assign(**worded),
+        key=_TABLE,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        height=min(420, 38 + 35 * len(parts)),
+        column_config={
+            "stack": _("Stack"),
+            "attention": _("Attention"),
+            "layer": number(_("Layer"), width="small"),
+            "head": number(_("Head"), width="small"),
+            "rise": number(
+                _("Loss rises by"), format="%.4f", help=_("Below 0, the head does harm.")
+            ),
+            "loss": number(_("Loss without it"), format="%.4f"),
+            "accuracy": number(_("Right without it"), format="percent"),
+            "gradient": st.column_config.ProgressColumn(
+                _("By its gradient"),
+                format="percent",
+                min_value=0,
+                max_value=1,
+                help=paragraph("knockouts/by-gradient"),
+            ),
+        },
+    )
+    st.caption(paragraph("knockouts/heads-alone", n=f"{asked.n:,}"))
+    chosen = st.session_state[_TABLE].selection.rows
+    part = parts[chosen[0] if chosen and chosen[0] < len(parts) else 0]
+    name = _(name_of(part))
+    is_off = part in asked.off
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            _("Switch on {part}", part=name) if is_off else _("Switch off {part}", part=name),
+            icon=":material/power_settings_new:",
+            key="knockouts-switch",
+            on_click=switch,
+            args=(part.code,),
+        )
+        attention_link(asked.run, part)
+
+
+def attention_link(run: Run, part: Part) -> None:
+    """Link to a head or an attention on the page Attention."""
+    kind = kind_of_attention(run.experiment, part)
+    if not kind:
+        return
+    layer, head = (part.layer or 0) + 1, (part.head or 0) + 1
+    st.page_link(
+        page_table.path_of("attention"),
+        label=_("Open in Attention"),
+        icon=":material/visibility:",
+        query_params={"run": run.id, "kind": kind, "layer": str(layer), "head": str(head)},
+    )
 
 
 if __name__ == "__main__":
