@@ -92,7 +92,7 @@ def _editor(chosen: Chosen) -> None:
         return
     with folded:
         controls.kinds(checked)
-        settings = [one for one in checked.settings.values() if one.section == "model"]
+        settings = [element for element in checked.settings.values() if element.section == "model"]
         controls.group(_("Architecture"), settings, checked)
         if chosen.by_task is not None:
             model_choice.sizes_editor(chosen.by_task, chosen.problem)
@@ -251,16 +251,16 @@ def _code(chosen: Chosen, scheme: Scheme, form: AttentionForm) -> None:
 
 
 def _carries(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
-    words = [_("One file of {n} lines that needs only torch.", n=n_lines)]
+    message = [_("One file of {n} lines that needs only torch.", n=n_lines)]
     if chosen.experiment is not None and chosen.experiment.training is None:
-        words.append(paragraph("architecture/no-file"))
+        message.append(paragraph("architecture/no-file"))
     elif data is None and chosen.experiment is not None:  # a published model has no run here
-        words.append(_("Choose a trained run, and the file answers, too."))
+        message.append(_("Choose a trained run, and the file answers, too."))
     elif data is not None and data.mean:
-        words.append(_("It includes the run's pixel statistics. Picture files need Pillow."))
+        message.append(_("It includes the run's pixel statistics. Picture files need Pillow."))
     elif data is not None:
-        words.append(_("It includes the run's vocabulary and tokenizer."))
-    return " ".join(words)
+        message.append(_("It includes the run's vocabulary and tokenizer."))
+    return " ".join(message)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)

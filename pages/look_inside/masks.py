@@ -164,15 +164,15 @@ def _text(reader: Moment | None, kind: str) -> object:
 
 
 def _example(reader: Moment | None, kind: str) -> str:
-    words = EXAMPLE.split()
+    message = EXAMPLE.split()
     if reader is not None:
         if scores.reads_target(reader.run, kind):
             return " ".join(reader.item.get("tgt", ())[:_MAX_SHOWN])
-        words = str(reader.item.get("src_text", EXAMPLE)).split(" ")[:_MAX_SHOWN]
-    if kind != "packed" or len(words) < 2:
-        return " ".join(words)
-    half = len(words) // 2
-    return f"{' '.join(words[:half])} | {' '.join(words[half:])}"
+        message = str(reader.item.get("src_text", EXAMPLE)).split(" ")[:_MAX_SHOWN]
+    if kind != "packed" or len(message) < 2:
+        return " ".join(message)
+    half = len(message) // 2
+    return f"{' '.join(message[:half])} | {' '.join(message[half:])}"
 
 
 def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
@@ -244,11 +244,11 @@ def _projected(
         layer = _place(N_("Layer"), n_layers, "layer")
         head_number = _place(N_("Head"), run.experiment.model.n_heads, "head")
     made = scores.of_run(run, kind, tokens, other, layer, head_number, step=reader.step)
-    words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
+    message = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
     if scores.reads_target(run, kind):
         source = typed.escape(" ".join(other))
-        words += " " + _("The tokens are its answer to “{source}”.", source=source)
-    return made, words
+        message += " " + _("The tokens are its answer to “{source}”.", source=source)
+    return made, message
 
 
 def _place(label: str, count: int, name: str) -> int:
@@ -280,7 +280,7 @@ def _lab(laid: Laid) -> None:
     version = laid.version  # a session keeps what its callbacks hold
     edit = MaskEdit(version, clicked, lambda cells: _click(version, cells))
     number_sheet([masked_line(flow, query, key)], key="masks-editor", edit=edit, fits=True)
-    words = [
+    message = [
         _(
             "**{n}** of {total} pairs are allowed.",
             n=int(flow.allowed.sum()),
@@ -289,9 +289,9 @@ def _lab(laid: Laid) -> None:
     ]
     if len(flow.blind):
         which = ", ".join(f"`{token}`" for token in dict.fromkeys(query[n] for n in flow.blind))
-        words.append(_("Queries that may attend to nothing get zeros: {which}.", which=which))
+        message.append(_("Queries that may attend to nothing get zeros: {which}.", which=which))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(" ".join(words), width="content")
+        st.markdown(" ".join(message), width="content")
         if clicked:
             st.button(
                 _("Undo my clicks ({n})", n=len(clicked)),
@@ -354,12 +354,12 @@ def wrong_axis(laid: Laid, flow: MaskedAttention) -> None:
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        found = traps.wrong_axis(projected, is_padding, rest, laid.clicked)
+        masked = traps.wrong_axis(projected, is_padding, rest, laid.clicked)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    (wrong, leaked), (alone, leaked_alone) = found["wrong"], found["alone"]
-    maps = {_("Keys masked: right"): found["right"][0], _("Queries masked: wrong"): wrong}
+    (wrong, leaked), (alone, leaked_alone) = masked["wrong"], masked["alone"]
+    maps = {_("Keys masked: right"): masked["right"][0], _("Queries masked: wrong"): wrong}
     captions = [
         _("The columns of padding are empty."),
         paragraph("masks/leak", leaked=show.percent(leaked))
@@ -409,11 +409,11 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
     projected = laid.projected
     query = traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
-    words = _("The scores of the first query in each type, with half of its keys forbidden.")
+    message = _("The scores of the first query in each type, with half of its keys forbidden.")
     if query is not None:
         allowed = flow.allowed[query]
         token = projected.query[query]
-        words = _("The scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
+        message = _("The scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
     results = traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
     st.table(
@@ -427,7 +427,7 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
         hide_index=True,
         border="horizontal",
     )
-    st.caption(words + " " + paragraph("masks/types"))
+    st.caption(message + " " + paragraph("masks/types"))
     with st.expander(_("All the numbers")):
         _every_number(results, fills)
 
@@ -491,11 +491,11 @@ def _side_by_side(
 ) -> None:
     """Show weights in one row of the page, each with its words."""
     columns = st.columns(len(maps))
-    for n, (column, title, words) in enumerate(zip(columns, maps, captions, strict=True)):
+    for n, (column, title, message) in enumerate(zip(columns, maps, captions, strict=True)):
         with column:
             weights = board(title, maps[title], query, columns=key, scale="share")
             number_sheet([SheetLine("", (weights,))], key=f"masks-{name}-{n}", fits=True)
-            st.caption(words)
+            st.caption(message)
 
 
 def _short(value: float) -> str:

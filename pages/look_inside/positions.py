@@ -324,14 +324,14 @@ def _learned_buckets(run: Run, step: int) -> None:
     figures = []
     for stack, (offsets, biases) in by_stack.items():
         heads = {_("head {n}", n=i + 1): row for i, row in enumerate(biases)}
-        words = paragraph(
+        message = paragraph(
             "positions/biases",
             stack=_(STACKS[stack]),
             name=escape(run.meta.name),
             step=f"{step:,}",
         )
         figure = _by_offset({"offset": offsets, **heads}, _("added to the score"))
-        figures.append((figure, words, f"positions-biases-{stack}"))
+        figures.append((figure, message, f"positions-biases-{stack}"))
     show.beside(*figures)
 
 
@@ -419,13 +419,13 @@ def _alike(run: Run, table: tables.Array, step: int, *, is_of_patches: bool) -> 
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
         rows = rows[: sequence_len(run.experiment)]  # training never reaches the others
-    near = beside, below, apart = tables.nearness(tables.cosines(rows), side)
+    near = beside, below, differences = tables.nearness(tables.cosines(rows), side)
     return paragraph(
         f"positions/{'cosines' if side is None else 'cosines-of-patches'}",
         step=f"{step:,}",
         beside=beside,
         below=below,
-        others=apart,
+        others=differences,
         verdict=_(tables.verdict(*near)),
     )
 

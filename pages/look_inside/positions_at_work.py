@@ -101,9 +101,9 @@ def _curves(chosen: Study, trained: StudyRuns) -> None:
     last = studies.learning_curves(
         chosen, trained, column, title, caption, key="positions-race-curves"
     )
-    words = most_right(last, getattr(chosen.base.task, "n_validation", 0))
-    if words is not None:
-        st.markdown(_(words))
+    message = most_right(last, getattr(chosen.base.task, "n_validation", 0))
+    if message is not None:
+        st.markdown(_(message))
 
 
 def _measure(experiment: Experiment) -> tuple[str, str]:
@@ -131,8 +131,8 @@ def _beyond(shown: Mapping[str, Run]) -> None:
             except ValueError as error:
                 show.problem(error)
     if not measured:
-        words = _("Longer sequences are measured once a run finishes.")
-        st.info(words, icon=":material/hourglass_empty:")
+        message = _("Longer sequences are measured once a run finishes.")
+        st.info(message, icon=":material/hourglass_empty:")
         return
     series = {
         name: (_(POSITIONS[name].label), table["length"].to_numpy(), table["tokens"].to_numpy())

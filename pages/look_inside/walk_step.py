@@ -185,9 +185,9 @@ def named(step: Step, subject: Subject, scheme: Scheme, layer: int) -> None:
     """Show what others call the step's modules, tensors and sizes."""
     if scheme == "ours":
         return
-    found = called(step, subject.config, subject.shape, scheme, layer)
+    names = called(step, subject.config, subject.shape, scheme, layer)
     lines = [
-        f"- `{ours}`: {', '.join(f'`{name}`' for name in theirs)}" for ours, theirs in found.items()
+        f"- `{ours}`: {', '.join(f'`{name}`' for name in theirs)}" for ours, theirs in names.items()
     ] or [_("It has no name for this.")]
     st.markdown("\n".join([f"**{_(SCHEME_LABELS[scheme])}**", "", *lines]))
 

@@ -95,23 +95,23 @@ def by_code(run: Run) -> dict[str, Part]:
     return {head.code: head for head in heads_of(run.experiment)}
 
 
-def measured(asked: Knocked, place: DeltaGenerator) -> pd.DataFrame:
+def measured(knocked: Knocked, place: DeltaGenerator) -> pd.DataFrame:
     """Return the importance of each head; show progress in ``place``."""
-    n_heads = len(heads_of(asked.run.experiment))
-    words = partial(_, N_("Head {done} of {all}, on {n} examples …"), n=asked.n)
-    return _last(measure.importances(asked.run, asked.how, asked.n), place, n_heads, words)
+    n_heads = len(heads_of(knocked.run.experiment))
+    progress = partial(_, N_("Head {done} of {all}, on {n} examples …"), n=knocked.n)
+    return _last(measure.importances(knocked.run, knocked.how, knocked.n), place, n_heads, progress)
 
 
 def _last(
     measuring: Iterator[int | pd.DataFrame],
     place: DeltaGenerator,
     total: int,
-    words: Callable[..., str],
+    progress: Callable[..., str],
 ) -> pd.DataFrame:
     """Show how far a measurement is, in words; return the table that it ends with."""
     for done in measuring:
         if isinstance(done, int):
-            place.progress(min(1.0, done / total), words(done=done, all=total))
+            place.progress(min(1.0, done / total), progress(done=done, all=total))
     place.empty()
     assert isinstance(done, pd.DataFrame)
     return done
@@ -128,17 +128,17 @@ class Pruning:
     )
 
 
-def pruning(asked: Knocked) -> None:
+def pruning(knocked: Knocked) -> None:
     """Show how a model fares while its heads go, the least important first."""
-    n_heads = len(heads_of(asked.run.experiment))
+    n_heads = len(heads_of(knocked.run.experiment))
     total = measure.n_measurements(n_heads)
-    if not is_requested("pruning", *asked.question):
+    if not is_requested("pruning", *knocked.question):
         show.prose(
             paragraph(
                 "knockouts/remove-heads",
                 orders=measure.RANDOM_ORDERS,
                 measurements=n_heads + total,
-                n=f"{asked.n:,}",
+                n=f"{knocked.n:,}",
             )
         )
         st.button(
@@ -147,15 +147,17 @@ def pruning(asked: Knocked) -> None:
             icon=":material/content_cut:",
             key="knockouts-prune",
             on_click=enqueue,
-            args=("pruning", *asked.question),
+            args=("pruning", *knocked.question),
         )
         return
     place = st.empty()
-    order = measured(asked, place).sort_values("rise", kind="stable")["part"].tolist()
-    words = partial(_, N_("Measurement {done} of {all} …"))
-    curves = _last(measure.pruned(asked.run, order, asked.how, asked.n), place, total, words)
+    order = measured(knocked, place).sort_values("rise", kind="stable")["part"].tolist()
+    progress = partial(_, N_("Measurement {done} of {all} …"))
+    curves = _last(
+        measure.pruned(knocked.run, order, knocked.how, knocked.n), place, total, progress
+    )
     spare, *by_chance = measure.heads_to_spare(curves)
-    said = paragraph(
+    caption = paragraph(
         "knockouts/heads-to-spare",
         n=curves["removed"].max(),
         spare=spare,
@@ -165,7 +167,7 @@ def pruning(asked: Knocked) -> None:
         examples=f"{curves['n'].iloc[0]:,}",
     )
     figure = plots.pruning_curve(curves, view.ask(Pruning, SCOPE).drawn)
-    show.figure(figure, said, key=f"knockouts-pruning-{asked.run.id}")
+    show.figure(figure, caption, key=f"knockouts-pruning-{knocked.run.id}")
 
 
 @dataclass(frozen=True)
@@ -176,28 +178,28 @@ class Pattern:
     pattern: str = view.choice(N_("Pattern"), PATTERNS, "even")
 
 
-def pattern(asked: Knocked) -> None:
+def pattern(knocked: Knocked) -> None:
     """Let the visitor choose a head and its pattern, and show what changes."""
-    run, heads = asked.run, by_code(asked.run)
+    run, heads = knocked.run, by_code(knocked.run)
     if not can_change(run):
         st.info(_("This needs a Transformer that answers with words or a class."))
         return
-    first = head_of(run.experiment, asked.off).code
+    first = head_of(run.experiment, knocked.off).code
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = view.ask(Pattern, SCOPE, head=one_head(heads, first))
     head = heads[chosen.head]
-    example = example_without(run, asked.example, (), asked.how, asked.n)
+    example = example_without(run, knocked.example, (), knocked.how, knocked.n)
     kind = kind_of_attention(run.experiment, head)
     shown = map_view(run.experiment, example, kind=kind, layer=head.layer, head=head.head, say=_)
     rows = patterns.pattern_of(chosen.pattern, shown.weights, shown.allowed)
     left, right = st.columns(2, gap="medium")
     with left:
         if max(rows.shape) <= MAX_EDITED:
-            key = f"knockouts-pattern-{run.id}-{asked.example}-{head.code}-{chosen.pattern}"
+            key = f"knockouts-pattern-{run.id}-{knocked.example}-{head.code}-{chosen.pattern}"
             rows = _edited(rows, shown, key)
         else:
             st.caption(_("Cells can be edited up to {n} tokens.", n=MAX_EDITED))
-        _answers(patterns.redrawn(run, asked.example, head, rows))
+        _answers(patterns.redrawn(run, knocked.example, head, rows))
     with right:
         show.figure(
             head_map(replace(shown, weights=rows)),
@@ -231,13 +233,13 @@ def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
     return patterns.edited(begun, numbers, shown.allowed, shown.query, shown.key)
 
 
-def _answers(found: pd.DataFrame) -> None:
+def _answers(answers: pd.DataFrame) -> None:
     st.markdown(
         _(
             "**{n} of {total} answers change.** At most {share} of the probability moves.",
-            n=int((found["before"] != found["after"]).sum()),
-            total=len(found),
-            share=show.percent(float(found["moved"].max())),
+            n=int((answers["before"] != answers["after"]).sum()),
+            total=len(answers),
+            share=show.percent(float(answers["moved"].max())),
         )
     )
     rows = [
@@ -246,7 +248,7 @@ def _answers(found: pd.DataFrame) -> None:
             f"{escape(row.before)} · {show.percent(row.before_share)}",
             f"{escape(row.after)} · {show.percent(row.after_share)}",
         ]
-        for at, row in found.nlargest(MAX_ROWS, "moved").sort_index().iterrows()
+        for at, row in answers.nlargest(MAX_ROWS, "moved").sort_index().iterrows()
     ]
     show.facts(rows, [_("Answers at"), _("Own attention"), _("This pattern")])
 
@@ -289,23 +291,23 @@ def causes(run: Run, index: int) -> None:
             return
     else:
         pair = (index, _other_picture(run, index))
-    found = core.causes_of(run, pair)
-    first, second = map(escape, found.answers)
-    words = _(
+    result = core.causes_of(run, pair)
+    first, second = map(escape, result.answers)
+    message = _(
         "The answer is **{first}**; with the change, it is **{second}**.",
         first=first,
         second=second,
     )
-    if found.written:
-        words = _(
+    if result.written:
+        message = _(
             "After “{written}” the answer is **{first}**; with the change, it is **{second}**.",
-            written=escape(found.written),
+            written=escape(result.written),
             first=first,
             second=second,
         )
-    st.markdown(words)
+    st.markdown(message)
     show.prose(paragraph("knockouts/causes"))
-    if found.patches is None:
+    if result.patches is None:
         n_passes, n_tokens, n_weights = core.cost_of(run)
         st.info(
             _(
@@ -317,32 +319,32 @@ def causes(run: Run, index: int) -> None:
             )
         )
     else:
-        for stack, (values, names) in found.streams().items():
+        for stack, (values, names) in result.streams().items():
             figure = plots.restored_map(
                 values,
                 [_(name) for name in names],
-                found.tokens[stack],
+                result.tokens[stack],
                 column_title=_("{stack} position", stack=_(STACKS[stack])),
             )
-            words = _(
+            message = _(
                 "Restored by patching one position before or after a layer. 1 is the whole answer."
             )
-            show.figure(figure, words, key=f"knockouts-stream-{stack}")
+            show.figure(figure, message, key=f"knockouts-stream-{stack}")
     left, right = st.columns(2, gap="medium")
     with left:
-        depths = [_("embedding"), *(_("layer {n}", n=n) for n in range(1, len(found.lens)))]
-        lines = dict(zip(("first", "second"), map(short, found.answers), strict=True))
+        depths = [_("embedding"), *(_("layer {n}", n=n) for n in range(1, len(result.lens)))]
+        lines = dict(zip(("first", "second"), map(short, result.answers), strict=True))
         show.figure(
-            chart(found.lens, x="depth", y=lines, ticks=depths, height=260, top=8),
+            chart(result.lens, x="depth", y=lines, ticks=depths, height=260, top=8),
             _("Logit lens: the probability of both answers after each layer, for the first input."),
             key="knockouts-lens",
         )
-        if found.patches is not None:
-            _heads(found)
+        if result.patches is not None:
+            _heads(result)
     with right:
-        _direct(found)
-    if found.patches is not None:
-        _paths(run, pair, found.strongest_head().code)
+        _direct(result)
+    if result.patches is not None:
+        _paths(run, pair, result.strongest_head().code)
         show.code(patches_of)
 
 
@@ -397,8 +399,8 @@ def _is_patched(run: Run, pair: Pair) -> bool:
     return False
 
 
-def _heads(found: Causes) -> None:
-    values, attentions = found.heads()
+def _heads(result: Causes) -> None:
+    values, attentions = result.heads()
     figure = plots.restored_map(
         values,
         [_(short_name(each)) for each in attentions],
@@ -409,22 +411,22 @@ def _heads(found: Causes) -> None:
     def follow(row: int, head: int) -> None:
         st.session_state[f"{SCOPE}-head"] = part_of(attentions[row].module, head).code
 
-    words = _("Restored by patching one head at all positions. Click a head to follow its paths.")
-    live_figure(figure, key="knockouts-patched-heads", name=words, on_pick=follow)
-    st.caption(marked(words))
+    caption = _("Restored by patching one head at all positions. Click a head to follow its paths.")
+    live_figure(figure, key="knockouts-patched-heads", name=caption, on_pick=follow)
+    st.caption(marked(caption))
 
 
-def _direct(found: Causes) -> None:
-    if found.effects is None:
+def _direct(result: Causes) -> None:
+    if result.effects is None:
         st.caption(_("There are no direct effects, because more layers follow the last block."))
         return
-    words = _(
+    caption = _(
         "How much each part adds to {first} over {second}, {total} in total.",
-        first=escape(found.answers[0]),
-        second=escape(found.answers[1]),
-        total=f"{sum(effect for _part, effect in found.effects):+.2f}",
+        first=escape(result.answers[0]),
+        second=escape(result.answers[1]),
+        total=f"{sum(effect for _part, effect in result.effects):+.2f}",
     )
-    show.figure(_bars(found.parts(MAX_BARS)), words, key="knockouts-direct")
+    show.figure(_bars(result.parts(MAX_BARS)), caption, key="knockouts-direct")
 
 
 def _bars(parts: pd.DataFrame) -> Figure:
@@ -448,18 +450,18 @@ def _paths(run: Run, pair: Pair, first: str) -> None:
     heads = by_code(run)
     with right:
         head = heads[view.one(one_head(heads, first), "head", SCOPE)]
-        found = core.paths_of_pair(run, pair, head)
-        words = _(
+        paths = core.paths_of_pair(run, pair, head)
+        message = _(
             "The head restores **{total}** of “{answer}”: {direct} directly, {through} "
             "through later parts, {together} only in combination.",
-            total=f"{found.total:+.2f}",
-            answer=escape(found.answer),
-            direct=f"{found.direct:+.2f}",
-            through=f"{found.in_sum:+.2f}",
-            together=f"{found.together:+.2f}",
+            total=f"{paths.total:+.2f}",
+            answer=escape(paths.answer),
+            direct=f"{paths.direct:+.2f}",
+            through=f"{paths.in_sum:+.2f}",
+            together=f"{paths.together:+.2f}",
         )
-        st.markdown(words)
+        st.markdown(message)
         show.prose(paragraph("knockouts/paths"))
     with left:
-        words = _("Restored through one later part alone, or directly.")
-        show.figure(_bars(found.parts(8)), words, key="knockouts-paths")
+        message = _("Restored through one later part alone, or directly.")
+        show.figure(_bars(paths.parts(8)), message, key="knockouts-paths")

@@ -108,11 +108,11 @@ def what_is_off(experiment: Experiment) -> Written[Codes]:
         if text == NOTHING:
             return ()
         named = dict.fromkeys(text.split(","))
-        found = tuple(code for code in named if code in codes)
-        if len(found) < len(named):
+        known = tuple(code for code in named if code in codes)
+        if len(known) < len(named):
             rule = _("parts of this model, such as {part}, or none", part=codes[0])
-            raise InvalidValue(rule, found or None)
-        return found
+            raise InvalidValue(rule, known or None)
+        return known
 
     return Written(
         "off",
@@ -128,16 +128,16 @@ def parts_off(run: Run) -> tuple[Part, ...]:
     """Return the parts of a run that are off; keep those that another run has, too."""
     parts = {part.code: part for part in parts_of(run.experiment)}
     parameter = what_is_off(run.experiment)
-    kept: Codes = st.session_state.get(_OFF, ())
-    if kept:
-        fitting = tuple(code for code in kept if code in parts)
+    before: Codes = st.session_state.get(_OFF, ())
+    if before:
+        fitting = tuple(code for code in before if code in parts)
         st.session_state[_OFF] = fitting or parameter.first
     return tuple(parts[code] for code in view.one(view.held(parameter), "off", "knockouts"))
 
 
 def switch(code: str) -> None:
     now: Codes = st.session_state.get(_OFF, ())
-    change(tuple(one for one in now if one != code) if code in now else (*now, code))
+    change(tuple(other for other in now if other != code) if code in now else (*now, code))
 
 
 def change(off: Codes = ()) -> None:
@@ -179,45 +179,45 @@ def _draw(run: Run, number: int) -> None:
     with left:
         place = st.container()
         how, n, is_all = _measuring(run)
-    asked = Knocked(run, off, number, how, n)
+    knocked = Knocked(run, off, number, how, n)
     has_heads = bool(heads_of(run.experiment))
     is_next = run.meta.recorded and has_heads and not is_all
     importances: pd.DataFrame | None = None
     with place:
-        if is_requested("heads", *asked.question):
-            importances = closer.measured(asked, st.empty())
-        _board(asked, importances)
+        if is_requested("heads", *knocked.question):
+            importances = closer.measured(knocked, st.empty())
+        _board(knocked, importances)
         bar = st.empty()
         if n and (importances is not None or not is_next):
-            _offer(asked, is_measured=importances is not None)
+            _offer(knocked, is_measured=importances is not None)
     with right, st.container(key="knockouts-outcome"):
-        _scores(asked)
-        _example(asked)
+        _scores(knocked)
+        _example(knocked)
         glosses.switch(run.experiment, key="knockouts-glosses")
-    _closer(asked, importances, is_next=is_next)
+    _closer(knocked, importances, is_next=is_next)
     if is_next and importances is None:  # what is above is visible meanwhile
-        closer.measured(asked, bar)
-        enqueue("heads", *asked.question)
+        closer.measured(knocked, bar)
+        enqueue("heads", *knocked.question)
         state.rerun()
 
 
-def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) -> None:
+def _closer(knocked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) -> None:
     """Show the chosen view. is_next: the heads are measured behind it."""
     chosen = view.ask(Closer, SCOPE).view
     if chosen == "attention":
-        _attention(asked)
+        _attention(knocked)
     elif chosen == "causes":
-        closer.causes(asked.run, asked.example)
-    elif not heads_of(asked.run.experiment):
+        closer.causes(knocked.run, knocked.example)
+    elif not heads_of(knocked.run.experiment):
         st.info(_("A recurrent network has no heads."))
     elif chosen == "pattern":
-        closer.pattern(asked)
-    elif not asked.n:
+        closer.pattern(knocked)
+    elif not knocked.n:
         st.info(paragraph("knockouts/one-example"))
     elif chosen == "pruning":
-        closer.pruning(asked)
+        closer.pruning(knocked)
     elif importances is not None:
-        table(asked, importances)
+        table(knocked, importances)
     elif not is_next:  # else a bar shows the measurement
         st.info(_("Measure every head first."))
 
@@ -227,14 +227,14 @@ def _measuring(run: Run) -> tuple[Replacement, int, bool]:
     can_measure = measure.can_measure(run)
     first, most = (measure.n_first(run), measure.n_most(run)) if can_measure else (0, 0)
     able = {"zero": True, "mean": can_measure, "even": bool(heads_of(run.experiment))}
-    names = {name: words for name, words in REPLACEMENTS.items() if able[name]}
+    names = {name: label for name, label in REPLACEMENTS.items() if able[name]}
     hidden = [*(["how"] if len(names) == 1 else []), *(["all"] if most <= first else [])]
     with st.container(horizontal=True, vertical_alignment="center"):
         chosen = view.ask(Measuring, SCOPE, hidden=hidden, how=_how(names), all=_all(first, most))
     return cast("Replacement", chosen.how), most if chosen.all else first, chosen.all
 
 
-def _board(asked: Knocked, importances: pd.DataFrame | None) -> None:
+def _board(knocked: Knocked, importances: pd.DataFrame | None) -> None:
     """Show every part as a button, a layer a row; a head's colour is the rise of the loss."""
     rows_of_heads = () if importances is None else importances.itertuples()
     worth_of = {row.part: row for row in rows_of_heads}
@@ -261,26 +261,26 @@ def _board(asked: Knocked, importances: pd.DataFrame | None) -> None:
             heat = max(0.0, measured.rise / largest) if largest > 0 else 0.0
             rise, share = _signed(measured.rise), show.percent(measured.accuracy)
             worth = _("Without it: loss {rise}, {share} right", rise=rise, share=share)
-        is_off, is_head = part in asked.off, part.kind == "head"
+        is_off, is_head = part in knocked.off, part.kind == "head"
         name = _(name_of(part))
         return PartButton(
             part.code, row, group, _(board_name(part)), name, is_off, is_head, heat, worth
         )
 
-    parts = parts_of(asked.run.experiment)
+    parts = parts_of(knocked.run.experiment)
     in_layers = [part for part in parts if part.layer is not None]
     rest = [part for kind in kinds for part in parts if part.layer is None and part.kind == kind]
     buttons = [button(part) for part in (*in_layers, *rest)]
-    knock_board(buttons, on_pick=switch, key=f"knockouts-board-{asked.run.id}")
+    knock_board(buttons, on_pick=switch, key=f"knockouts-board-{knocked.run.id}")
 
 
 def _signed(change: float) -> str:
     return f"{change:+.4f}" if abs(change) < 0.1 else f"{change:+.2f}"
 
 
-def _offer(asked: Knocked, *, is_measured: bool) -> None:
+def _offer(knocked: Knocked, *, is_measured: bool) -> None:
     """Offer to measure every head, or say how the board is read."""
-    n_heads = len(heads_of(asked.run.experiment))
+    n_heads = len(heads_of(knocked.run.experiment))
     if not n_heads or is_measured:
         name = "numbers-and-loss" if n_heads else "recurrent"
         st.caption(paragraph(f"knockouts/{name}"))
@@ -292,14 +292,14 @@ def _offer(asked: Knocked, *, is_measured: bool) -> None:
             icon=":material/grid_view:",
             key="knockouts-measure",
             on_click=enqueue,
-            args=("heads", *asked.question),
+            args=("heads", *knocked.question),
         )
         st.caption(_("Numbers are heads."), width="content")
 
 
-def _scores(asked: Knocked) -> None:
+def _scores(knocked: Knocked) -> None:
     """Show accuracy and loss, how they changed, and the parts that are off."""
-    run, off, how, n = asked.run, asked.off, asked.how, asked.n
+    run, off, how, n = knocked.run, knocked.off, knocked.how, knocked.n
     if not n:
         _chips(off)
         st.caption(paragraph("knockouts/one-example"))
@@ -366,46 +366,46 @@ def _chips(off: Sequence[Part]) -> None:
             st.button(_("All on"), key="knockouts-clear", on_click=change)
 
 
-def _both(asked: Knocked) -> tuple[Example, Example]:
+def _both(knocked: Knocked) -> tuple[Example, Example]:
     """Return the example with everything on, and without the parts that are off."""
     before, after = (
-        example_without(asked.run, asked.example, parts, asked.how, asked.n)
-        for parts in ((), asked.off)
+        example_without(knocked.run, knocked.example, parts, knocked.how, knocked.n)
+        for parts in ((), knocked.off)
     )
     return before, after
 
 
-def _example(asked: Knocked) -> None:
+def _example(knocked: Knocked) -> None:
     """Show the answer with everything on, and without the parts that are off."""
-    before, after = _both(asked)
-    experiment = asked.run.experiment
-    who = {_("Everything on"): before, **({_without(asked.off): after} if asked.off else {})}
+    before, after = _both(knocked)
+    experiment = knocked.run.experiment
+    who = {_("Everything on"): before, **({_without(knocked.off): after} if knocked.off else {})}
     answers = [answer.said(experiment, example, name) for name, example in who.items()]
     parts = [answer.given(experiment, before), *answers]
     lines: list[Tree] = [["div", "line", *part] for part in parts]
     if before.probabilities is not None:
-        lines.append(answer.classes(experiment, after if asked.off else before))
+        lines.append(answer.classes(experiment, after if knocked.off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
-    if not asked.off:
+    if not knocked.off:
         return
-    part = asked.off[-1]
-    words = _(what_goes(part, asked.how, asked.n))
-    if len(asked.off) > 1:
+    part = knocked.off[-1]
+    message = _(what_goes(part, knocked.how, knocked.n))
+    if len(knocked.off) > 1:
         name = _(name_of(part))
-        words = f"**{name[:1].upper()}{name[1:]}**: {words}"
-    st.caption(words)
-    attention_link(asked.run, part)
+        message = f"**{name[:1].upper()}{name[1:]}**: {message}"
+    st.caption(message)
+    attention_link(knocked.run, part)
 
 
 def _without(off: Sequence[Part]) -> str:
     return ngettext("Without it", "Without them", len(off))
 
 
-def _attention(asked: Knocked) -> None:
+def _attention(knocked: Knocked) -> None:
     """Show one attention of the example before and after."""
-    before, after = _both(asked)
+    before, after = _both(knocked)
     changed = most_moved(before, after)
-    if asked.off and changed is None:
+    if knocked.off and changed is None:
         st.caption(
             _(
                 "No attention map changes, because no later attention reads what is off, or "
@@ -413,16 +413,16 @@ def _attention(asked: Knocked) -> None:
             )
         )
         return
-    kind, layer, head = _map(asked, changed, len(next(iter(before.attention.values()))))
-    experiment = asked.run.experiment
+    kind, layer, head = _map(knocked, changed, len(next(iter(before.attention.values()))))
+    experiment = knocked.run.experiment
     module = modules_by_kind(experiment)[kind][layer]
     share = show.percent(moved(before, after, module, head))
-    words = _("{share} of the attention moved to other keys, on average.", share=share)
+    caption_after = _("{share} of the attention moved to other keys, on average.", share=share)
     for column, example, title, caption, name in zip(
         st.columns(2, gap="medium"),
         (before, after),
-        (_("Everything on"), _without(asked.off)),
-        ("", words),
+        (_("Everything on"), _without(knocked.off)),
+        ("", caption_after),
         ("before", "after"),
         strict=True,
     ):
@@ -438,21 +438,21 @@ def _attention(asked: Knocked) -> None:
         with column:
             figure = head_map(shown, title)
             show.figure(figure, caption, key=f"knockouts-map-{name}")
-    gone = [p for p in asked.off if p.module == module and p.kind in ("head", "sublayer")]
+    gone = [p for p in knocked.off if p.module == module and p.kind in ("head", "sublayer")]
     if any(head is None or part.head in (None, head) for part in gone):
         st.caption(_("A disabled part still computes its weights. Look at later layers."))
 
 
-def _map(asked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int, int | None]:
+def _map(knocked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int, int | None]:
     """Choose kind, layer and head of the attention maps; no head is the mean of all.
 
     changed: the module that changed most, shown first; None if nothing is off: then the last layer.
     """
-    experiment = asked.run.experiment
+    experiment = knocked.run.experiment
     kinds = modules_by_kind(experiment)
     kind = next((name for name, modules in kinds.items() if changed in modules), list(kinds)[-1])
     layer = len(kinds[kind]) if changed is None else kinds[kind].index(changed) + 1
-    mark = f"{asked.run.id}-{changed}-{'+'.join(part.code for part in asked.off)}"
+    mark = f"{knocked.run.id}-{changed}-{'+'.join(part.code for part in knocked.off)}"
 
     def one_of(label: str, labels: Mapping[str, str], first: str, **more: Any) -> Any:
         is_asked = len(labels) > 1
@@ -480,9 +480,9 @@ def _map(asked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int, i
     return chosen.map_kind, int(chosen.map_layer) - 1, head
 
 
-def table(asked: Knocked, importances: pd.DataFrame) -> None:
+def table(knocked: Knocked, importances: pd.DataFrame) -> None:
     """Show every head in a row, the most important first; the chosen one can be switched."""
-    table = measure.by_head(asked.run, importances, asked.n)
+    table = measure.by_head(knocked.run, importances, knocked.n)
     parts: list[Part] = table["part"].tolist()
     worded = {"stack": table["stack"].map(_), "attention": table["attention"].map(_)}
     number = st.column_config.NumberColumn
@@ -512,11 +512,11 @@ def table(asked: Knocked, importances: pd.DataFrame) -> None:
             ),
         },
     )
-    st.caption(paragraph("knockouts/heads-alone", n=f"{asked.n:,}"))
+    st.caption(paragraph("knockouts/heads-alone", n=f"{knocked.n:,}"))
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0] if chosen and chosen[0] < len(parts) else 0]
     name = _(name_of(part))
-    is_off = part in asked.off
+    is_off = part in knocked.off
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             _("Switch on {part}", part=name) if is_off else _("Switch off {part}", part=name),
@@ -525,7 +525,7 @@ def table(asked: Knocked, importances: pd.DataFrame) -> None:
             on_click=switch,
             args=(part.code,),
         )
-        attention_link(asked.run, part)
+        attention_link(knocked.run, part)
 
 
 def attention_link(run: Run, part: Part) -> None:
