@@ -43,7 +43,7 @@ _SIZED_MODEL = (
 )
 
 
-OFF = knockouts.what_is_off(Run(RECORDED / "recorded-korean").experiment)
+OFF = closer.what_is_off(Run(RECORDED / "recorded-korean").experiment)
 
 
 def _within(value: object) -> Iterator[Parameter[Any]]:

@@ -433,11 +433,9 @@ def _export(shown: Shown) -> None:
     left, middle, right = st.columns(3, gap="medium")
     with left:
         st.markdown(_("**All heads**"))
-        help = _("All heads at every snapshot.")
-        _download(_("Animation (HTML, offline)"), makers["page"], f"{name}.html", help)
+        _download(_("Animation (HTML, offline)"), makers["page"], f"{name}.html")
         help = _("One line per weight, for every head.")
         _download(_("Numbers (CSV)"), makers["numbers"], f"{name}.csv", help)
-        st.caption(_("For PNG and SVG, see below the grid."))
     with middle:
         st.markdown(_("**This head**"))
         help = _("The map with zoom and hover, offline, 4.5 MB.")
@@ -452,7 +450,6 @@ def _export(shown: Shown) -> None:
         )
         help = _("One line per cell: tokens and weight.")
         _download(_("Numbers (CSV)"), makers["map-numbers"], f"{head_name}.csv", help)
-        st.caption(_("For PNG and SVG, see below the lines."))
     with right:
         st.markdown(_("**What heads do**"))
         _download(_("Figures (CSV)"), makers["heads"], f"heads-step-{shown.step}.csv")

@@ -1,4 +1,4 @@
-"""Heads one by one, another pattern in one, and what decides between the answers to two inputs."""
+"""Which parts are off, heads one by one, and what decides between the answers to two inputs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show
 from pages.app.address import view
-from pages.app.address.parameters import Number
+from pages.app.address.parameters import InvalidValue, Number, Written
 from pages.app.model.answer import example_name
 from pages.app.navigation.terms import marked
 from pages.app.typed import escape, within
 from pages.components.live_figure import live_figure
 from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import N_, _, paragraph
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.knockouts import causes as core
@@ -33,11 +34,13 @@ from tfm_core.inspect.knockouts.measure import Replacement
 from tfm_core.inspect.knockouts.parts import (
     STACKS,
     Part,
+    first_to_go,
     head_of,
     heads_of,
     kind_of_attention,
     name_of,
     part_of,
+    parts_of,
     short_name,
 )
 from tfm_core.inspect.knockouts.patching import patches_of
@@ -53,7 +56,10 @@ MAX_EDITED = 50
 """Tokens of a map that is edited cell by cell."""
 MAX_ROWS = 8
 MAX_BARS = 12
-_REQUESTED = "knockouts-requested"
+NOTHING = "none"
+_REQUESTED, _OFF, _PAST = "knockouts-requested", "knockouts-off", "knockouts-past"
+_MAX_PAST = 50
+Codes = tuple[str, ...]
 
 
 class Knocked(NamedTuple):
@@ -73,6 +79,60 @@ class Knocked(NamedTuple):
     def question(self) -> tuple[object, ...]:
         """What a measurement of all heads depends on: another one is made only on request."""
         return self.run.id, checkpoint_mark(self.run), self.how, self.n
+
+
+def what_is_off(experiment: Experiment) -> Written[Codes]:
+    """Return the parts of a model that are off, in the address; at first, one that it misses."""
+    codes = [part.code for part in parts_of(experiment)]
+
+    def read(text: str) -> Codes:
+        if text == NOTHING:
+            return ()
+        named = dict.fromkeys(text.split(","))
+        known = tuple(code for code in named if code in codes)
+        if len(known) < len(named):
+            rule = _("parts of this model, such as {part}, or none", part=codes[0])
+            raise InvalidValue(rule, known or None)
+        return known
+
+    return Written(
+        "off",
+        reader=read,
+        writer=lambda off: ",".join(off) or NOTHING,
+        first=(first_to_go(experiment).code,),
+        key=_OFF,
+        always_in_url=True,
+    )
+
+
+def parts_off(run: Run) -> tuple[Part, ...]:
+    """Return the parts of a run that are off; keep those that another run has, too."""
+    parts = {part.code: part for part in parts_of(run.experiment)}
+    parameter = what_is_off(run.experiment)
+    before: Codes = st.session_state.get(_OFF, ())
+    if before:
+        fitting = tuple(code for code in before if code in parts)
+        st.session_state[_OFF] = fitting or parameter.first
+    return tuple(parts[code] for code in view.one(view.held(parameter), "off", "knockouts"))
+
+
+def switch(code: str) -> None:
+    now: Codes = st.session_state.get(_OFF, ())
+    change(tuple(other for other in now if other != code) if code in now else (*now, code))
+
+
+def change(off: Codes = ()) -> None:
+    past: list[Codes] = st.session_state.get(_PAST, [])
+    st.session_state[_PAST] = [*past, st.session_state.get(_OFF, ())][-_MAX_PAST:]
+    st.session_state[_OFF] = off
+
+
+def undo() -> None:
+    *st.session_state[_PAST], st.session_state[_OFF] = st.session_state[_PAST]
+
+
+def can_undo() -> bool:
+    return bool(st.session_state.get(_PAST))
 
 
 def enqueue(*question: object) -> None:

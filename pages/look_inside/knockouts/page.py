@@ -11,7 +11,6 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view
-from pages.app.address.parameters import InvalidValue, Written
 from pages.app.model import answer
 from pages.app.navigation import head, page_table
 from pages.app.runs.shown_run import MODELS
@@ -20,8 +19,17 @@ from pages.components.effects import Tree, moving
 from pages.components.pickers import PartButton, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.look_inside.knockouts import closer
-from pages.look_inside.knockouts.closer import SCOPE, Knocked, enqueue, is_requested
-from tfm_core.choices.config import Experiment
+from pages.look_inside.knockouts.closer import (
+    SCOPE,
+    Knocked,
+    can_undo,
+    change,
+    enqueue,
+    is_requested,
+    parts_off,
+    switch,
+    undo,
+)
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.attention.trained import model_of
@@ -33,7 +41,6 @@ from tfm_core.inspect.knockouts.parts import (
     SUBLAYERS,
     Part,
     board_name,
-    first_to_go,
     heads_of,
     kind_of_attention,
     name_of,
@@ -47,10 +54,6 @@ from tfm_core.sentences import loss_words, points
 
 MAX_CHIPS = 12
 MEAN = "mean"  # of all heads
-NOTHING = "none"
-_TABLE, _OFF, _PAST = "knockouts-table", "knockouts-off", "knockouts-past"
-_MAX_PAST = 50
-Codes = tuple[str, ...]
 REPLACEMENTS = {"zero": N_("Zero"), "mean": N_("Mean"), "even": N_("Even attention")}
 
 
@@ -98,56 +101,6 @@ class Map:
     map_kind: str = view.choice(N_("Attention"), {}, "")
     map_layer: str = view.choice(N_("Layer"), {}, "")
     map_head: str = view.choice(N_("Head"), {}, "")
-
-
-def what_is_off(experiment: Experiment) -> Written[Codes]:
-    """Return the parts of a model that are off, in the address; at first, one that it misses."""
-    codes = [part.code for part in parts_of(experiment)]
-
-    def read(text: str) -> Codes:
-        if text == NOTHING:
-            return ()
-        named = dict.fromkeys(text.split(","))
-        known = tuple(code for code in named if code in codes)
-        if len(known) < len(named):
-            rule = _("parts of this model, such as {part}, or none", part=codes[0])
-            raise InvalidValue(rule, known or None)
-        return known
-
-    return Written(
-        "off",
-        reader=read,
-        writer=lambda off: ",".join(off) or NOTHING,
-        first=(first_to_go(experiment).code,),
-        key=_OFF,
-        always_in_url=True,
-    )
-
-
-def parts_off(run: Run) -> tuple[Part, ...]:
-    """Return the parts of a run that are off; keep those that another run has, too."""
-    parts = {part.code: part for part in parts_of(run.experiment)}
-    parameter = what_is_off(run.experiment)
-    before: Codes = st.session_state.get(_OFF, ())
-    if before:
-        fitting = tuple(code for code in before if code in parts)
-        st.session_state[_OFF] = fitting or parameter.first
-    return tuple(parts[code] for code in view.one(view.held(parameter), "off", "knockouts"))
-
-
-def switch(code: str) -> None:
-    now: Codes = st.session_state.get(_OFF, ())
-    change(tuple(other for other in now if other != code) if code in now else (*now, code))
-
-
-def change(off: Codes = ()) -> None:
-    past: list[Codes] = st.session_state.get(_PAST, [])
-    st.session_state[_PAST] = [*past, st.session_state.get(_OFF, ())][-_MAX_PAST:]
-    st.session_state[_OFF] = off
-
-
-def undo() -> None:
-    *st.session_state[_PAST], st.session_state[_OFF] = st.session_state[_PAST]
 
 
 def page() -> None:
@@ -285,16 +238,14 @@ def _offer(knocked: Knocked, *, is_measured: bool) -> None:
         name = "numbers-and-loss" if n_heads else "recurrent"
         st.caption(paragraph(f"knockouts/{name}"))
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            _("Measure every head ({n})", n=n_heads),
-            type="primary",
-            icon=":material/grid_view:",
-            key="knockouts-measure",
-            on_click=enqueue,
-            args=("heads", *knocked.question),
-        )
-        st.caption(_("Numbers are heads."), width="content")
+    st.button(
+        _("Measure every head ({n})", n=n_heads),
+        type="primary",
+        icon=":material/grid_view:",
+        key="knockouts-measure",
+        on_click=enqueue,
+        args=("heads", *knocked.question),
+    )
 
 
 def _scores(knocked: Knocked) -> None:
@@ -359,7 +310,7 @@ def _chips(off: Sequence[Part]) -> None:
             icon=":material/undo:",
             key="knockouts-undo",
             help=_("Undo the last switch"),
-            disabled=not st.session_state.get(_PAST),
+            disabled=not can_undo(),
             on_click=undo,
         )
         if off:
@@ -486,9 +437,9 @@ def table(knocked: Knocked, importances: pd.DataFrame) -> None:
     parts: list[Part] = table["part"].tolist()
     worded = {"stack": table["stack"].map(_), "attention": table["attention"].map(_)}
     number = st.column_config.NumberColumn
-    st.dataframe(
+    event = st.dataframe(
         table.drop(columns="part").assign(**worded),
-        key=_TABLE,
+        key="knockouts-table",
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
@@ -513,7 +464,7 @@ def table(knocked: Knocked, importances: pd.DataFrame) -> None:
         },
     )
     st.caption(paragraph("knockouts/heads-alone", n=f"{knocked.n:,}"))
-    chosen = st.session_state[_TABLE].selection.rows
+    chosen = event.selection.rows
     part = parts[chosen[0] if chosen and chosen[0] < len(parts) else 0]
     name = _(name_of(part))
     is_off = part in knocked.off
