@@ -97,7 +97,7 @@ def test_a_cell_of_the_link_lists_its_errors_and_other_steps_give_no_cell(record
 @pytest.mark.parametrize(
     ("run_id", "view", "words"),
     [
-        (DIGITS.id, {"step": "519", "show": "groups"}, "95% confidence"),
+        (DIGITS.id, {"step": "519", "show": "groups"}, "95% intervals"),
         (DIGITS.id, {"step": "519", "show": "calibration"}, "calibration error"),
         (DIGITS.id, {"order": "sure"}, "All 22 of them"),
         (KOREAN.id, {"step": "137", "show": "groups", "by": "pattern"}, "several patterns"),

@@ -66,7 +66,7 @@ def test_learned_tables_and_shuffles_are_those_of_the_current_run(recorded, open
     run = RunStore(RECORDED).get("recorded-digits")
     table = tables.learned_table(run.snapshot(run.snapshot_steps()[-1]), "positions.table")
     near = _beside, below, apart = tables.nearness(tables.cosines(table), round(len(table) ** 0.5))
-    assert f"in a column {below:.2f}, other pairs {apart:.2f}" in said(app)
+    assert f"{below:.2f} in a column, {apart:.2f} between other pairs" in said(app)
     assert tables.verdict(*near) in said(app)
     app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
     (look,) = [button for button in app.button if button.label.startswith("Open “")]
@@ -80,7 +80,7 @@ def test_learned_tables_and_shuffles_are_those_of_the_current_run(recorded, open
     app.text_input(key="positions-recorded-korean-0-text").set_value("the xylophone").run()
     assert "is not a word of this task" in app.warning[0].value
     app = viewed(open_page(PAGE, run="recorded-digits"), "shuffle")
-    assert "with averaged patches both would be equal" in said(app)
+    assert "with averaged patches, they would be equal" in said(app)
     app.button(key="shuffle-patches").click().run()
     again = open_page(PAGE, run="recorded-digits", view="shuffle", picture="3")  # an older link
     assert again.query_params["example"] in ("3", ["3"])
