@@ -495,17 +495,9 @@ def _page(shown: Shown) -> bytes:
     )
 
 
-def _map(shown: Shown) -> bytes:
-    return export.map_svg(shown.head(is_whole=True), title=_name_of(shown), top=shown.top, say=_)
-
-
 def _map_page(shown: Shown) -> bytes:
     figure, description = head_map(shown.head(is_whole=True), top=shown.top), _(shown.kind.look_for)
     return export.page(figure, title=_name_of(shown), words=description, language=language(), say=_)
-
-
-def _map_numbers(shown: Shown) -> bytes:
-    return export.csv(_cells(shown, [(shown.chosen.layer, shown.chosen.head)]).iloc[:, 2:])
 
 
 def _numbers(shown: Shown) -> bytes:
@@ -526,17 +518,17 @@ def _cells(shown: Shown, places: Sequence[tuple[int, ...]]) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def _figures(shown: Shown) -> bytes:
-    return export.csv(heads.shown(heads.of_step(shown.run, shown.step)))
-
-
 FILES: Mapping[str, Callable[[Shown], bytes]] = {
     "page": _page,
     "numbers": _numbers,
     "map-page": _map_page,
-    "map": _map,
-    "map-numbers": _map_numbers,
-    "heads": _figures,
+    "map": lambda shown: export.map_svg(
+        shown.head(is_whole=True), title=_name_of(shown), top=shown.top, say=_
+    ),
+    "map-numbers": lambda shown: export.csv(
+        _cells(shown, [(shown.chosen.layer, shown.chosen.head)]).iloc[:, 2:]
+    ),
+    "heads": lambda shown: export.csv(heads.shown(heads.of_step(shown.run, shown.step))),
 }
 
 

@@ -144,13 +144,13 @@ def is_requested(*question: object) -> bool:
     return question in st.session_state.get(_REQUESTED, set())
 
 
-def one_head(heads: Mapping[str, Part], first: str) -> Any:
+def _one_head(heads: Mapping[str, Part], first: str) -> Any:
     """Offer heads by their codes in a list."""
     names = {code: name_of(head) for code, head in heads.items()}
     return view.choice(N_("Head"), names, first, is_list=True)
 
 
-def by_code(run: Run) -> dict[str, Part]:
+def _by_code(run: Run) -> dict[str, Part]:
     """Return the heads of a model by what links call them."""
     return {head.code: head for head in heads_of(run.experiment)}
 
@@ -234,19 +234,19 @@ def pruning(knocked: Knocked) -> None:
 class Pattern:
     """The head that gets a pattern, and which to begin with."""
 
-    head: str = one_head({}, "")
+    head: str = _one_head({}, "")
     pattern: str = view.choice(N_("Pattern"), PATTERNS, "even")
 
 
 def pattern(knocked: Knocked) -> None:
     """Let the visitor choose a head and its pattern, and show what changes."""
-    run, heads = knocked.run, by_code(knocked.run)
+    run, heads = knocked.run, _by_code(knocked.run)
     if not can_change(run):
         st.info(_("This needs a Transformer that answers with words or a class."))
         return
     first = head_of(run.experiment, knocked.off).code
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = view.ask(Pattern, SCOPE, head=one_head(heads, first))
+        chosen = view.ask(Pattern, SCOPE, head=_one_head(heads, first))
     head = heads[chosen.head]
     example = example_without(run, knocked.example, (), knocked.how, knocked.n)
     kind = kind_of_attention(run.experiment, head)
@@ -507,9 +507,9 @@ def _paths(run: Run, pair: Pair, first: str) -> None:
     """Draw how the effect of a head reaches the answer. first: the one to begin with."""
     st.markdown(_("**The paths of a head to the answer**"))
     left, right = st.columns([5, 4], gap="medium")
-    heads = by_code(run)
+    heads = _by_code(run)
     with right:
-        head = heads[view.one(one_head(heads, first), "head", SCOPE)]
+        head = heads[view.one(_one_head(heads, first), "head", SCOPE)]
         paths = core.paths_of_pair(run, pair, head)
         message = _(
             "The head restores **{total}** of “{answer}”: {direct} directly, {through} "

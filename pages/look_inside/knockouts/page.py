@@ -19,17 +19,7 @@ from pages.components.effects import Tree, moving
 from pages.components.pickers import PartButton, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.look_inside.knockouts import closer
-from pages.look_inside.knockouts.closer import (
-    SCOPE,
-    Knocked,
-    can_undo,
-    change,
-    enqueue,
-    is_requested,
-    parts_off,
-    switch,
-    undo,
-)
+from pages.look_inside.knockouts.closer import SCOPE, Knocked
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.attention.trained import model_of
@@ -127,7 +117,7 @@ def _view(run: Run, number: int) -> None:
 
 
 def _draw(run: Run, number: int) -> None:
-    off = parts_off(run)
+    off = closer.parts_off(run)
     left, right = st.columns([13, 9], gap="medium")
     with left:
         place = st.container()
@@ -137,7 +127,7 @@ def _draw(run: Run, number: int) -> None:
     is_next = run.meta.recorded and has_heads and not is_all
     importances: pd.DataFrame | None = None
     with place:
-        if is_requested("heads", *knocked.question):
+        if closer.is_requested("heads", *knocked.question):
             importances = closer.measured(knocked, st.empty())
         _board(knocked, importances)
         bar = st.empty()
@@ -150,7 +140,7 @@ def _draw(run: Run, number: int) -> None:
     _closer(knocked, importances, is_next=is_next)
     if is_next and importances is None:  # what is above is visible meanwhile
         closer.measured(knocked, bar)
-        enqueue("heads", *knocked.question)
+        closer.enqueue("heads", *knocked.question)
         state.rerun()
 
 
@@ -170,7 +160,7 @@ def _closer(knocked: Knocked, importances: pd.DataFrame | None, *, is_next: bool
     elif chosen == "pruning":
         closer.pruning(knocked)
     elif importances is not None:
-        table(knocked, importances)
+        _table(knocked, importances)
     elif not is_next:  # else a bar shows the measurement
         st.info(_("Measure every head first."))
 
@@ -224,7 +214,7 @@ def _board(knocked: Knocked, importances: pd.DataFrame | None) -> None:
     in_layers = [part for part in parts if part.layer is not None]
     rest = [part for kind in kinds for part in parts if part.layer is None and part.kind == kind]
     buttons = [button(part) for part in (*in_layers, *rest)]
-    knock_board(buttons, on_pick=switch, key=f"knockouts-board-{knocked.run.id}")
+    knock_board(buttons, on_pick=closer.switch, key=f"knockouts-board-{knocked.run.id}")
 
 
 def _signed(change: float) -> str:
@@ -243,7 +233,7 @@ def _offer(knocked: Knocked, *, is_measured: bool) -> None:
         type="primary",
         icon=":material/grid_view:",
         key="knockouts-measure",
-        on_click=enqueue,
+        on_click=closer.enqueue,
         args=("heads", *knocked.question),
     )
 
@@ -300,7 +290,7 @@ def _chips(off: Sequence[Part]) -> None:
                 icon=":material/close:",
                 key=f"knockouts-on-{part.code}",
                 help=_("Switch it on again"),
-                on_click=switch,
+                on_click=closer.switch,
                 args=(part.code,),
             )
         if len(off) > MAX_CHIPS:
@@ -310,11 +300,11 @@ def _chips(off: Sequence[Part]) -> None:
             icon=":material/undo:",
             key="knockouts-undo",
             help=_("Undo the last switch"),
-            disabled=not can_undo(),
-            on_click=undo,
+            disabled=not closer.can_undo(),
+            on_click=closer.undo,
         )
         if off:
-            st.button(_("All on"), key="knockouts-clear", on_click=change)
+            st.button(_("All on"), key="knockouts-clear", on_click=closer.change)
 
 
 def _both(knocked: Knocked) -> tuple[Example, Example]:
@@ -345,7 +335,7 @@ def _example(knocked: Knocked) -> None:
         name = _(name_of(part))
         message = f"**{name[:1].upper()}{name[1:]}**: {message}"
     st.caption(message)
-    attention_link(knocked.run, part)
+    _attention_link(knocked.run, part)
 
 
 def _without(off: Sequence[Part]) -> str:
@@ -431,7 +421,7 @@ def _map(knocked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int,
     return chosen.map_kind, int(chosen.map_layer) - 1, head
 
 
-def table(knocked: Knocked, importances: pd.DataFrame) -> None:
+def _table(knocked: Knocked, importances: pd.DataFrame) -> None:
     """Show every head in a row, the most important first; the chosen one can be switched."""
     table = measure.by_head(knocked.run, importances, knocked.n)
     parts: list[Part] = table["part"].tolist()
@@ -473,13 +463,13 @@ def table(knocked: Knocked, importances: pd.DataFrame) -> None:
             _("Switch on {part}", part=name) if is_off else _("Switch off {part}", part=name),
             icon=":material/power_settings_new:",
             key="knockouts-switch",
-            on_click=switch,
+            on_click=closer.switch,
             args=(part.code,),
         )
-        attention_link(knocked.run, part)
+        _attention_link(knocked.run, part)
 
 
-def attention_link(run: Run, part: Part) -> None:
+def _attention_link(run: Run, part: Part) -> None:
     """Link to a head or an attention on the page Attention."""
     kind = kind_of_attention(run.experiment, part)
     if not kind:

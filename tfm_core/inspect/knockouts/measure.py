@@ -190,18 +190,18 @@ def by_head(run: Run, importances: DataFrame, n: int) -> DataFrame:
     import pandas as pd
 
     slopes = gradient_importances(run, n)
-    steepest = max(slopes.values()) or 1.0
-    ordered = importances.sort_values("rise", ascending=False, kind="stable", ignore_index=True)
-    parts: list[Part] = ordered["part"].tolist()
-    names = {
+    table = importances.sort_values("rise", ascending=False, kind="stable", ignore_index=True)
+    parts: list[Part] = table["part"].tolist()
+    columns = {
         "part": parts,
         "stack": [STACKS[part.stack] for part in parts],
         "attention": [SUBLAYERS[part.sublayer][1] for part in parts],
         "layer": [(part.layer or 0) + 1 for part in parts],
         "head": [(part.head or 0) + 1 for part in parts],
+        **{name: table[name] for name in ("rise", "loss", "accuracy")},
+        "gradient": [slopes[part] / (max(slopes.values()) or 1.0) for part in parts],
     }
-    gradient = [slopes[part] / steepest for part in parts]
-    return pd.DataFrame(names).join(ordered[["rise", "loss", "accuracy"]]).assign(gradient=gradient)
+    return pd.DataFrame(columns)
 
 
 def stages_of(n_heads: int) -> tuple[int, ...]:

@@ -34,10 +34,6 @@ KINDS: dict[str, str] = {  # what switching it off does
     "start": N_("The decoder starts from zeros."),
     "backward": N_("The encoder reads only left to right."),
 }
-WITHOUT_CONTEXT = N_("The decoder no longer reads the source.")
-"""What a recurrent network does without its attention."""
-EVEN = N_("It attends to all tokens alike that its mask permits.")
-"""What a head or an attention does that is replaced by even attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 """Kinds with a vector output, which has a mean."""
 
@@ -148,9 +144,10 @@ def what_goes(part: Part, how: str, n: int) -> str:
     if how == "mean" and part.kind in HAS_MEAN:
         return N_("Its output is replaced by its mean over these {n} examples.", n=f"{n:,}")
     if how == "even" and is_attention(part):
-        return EVEN
-    is_recurrent = part.kind == "sublayer" and part.layer is None
-    return WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind]
+        return N_("It attends to all tokens alike that its mask permits.")
+    if part.kind == "sublayer" and part.layer is None:  # a recurrent network's attention
+        return N_("The decoder no longer reads the source.")
+    return KINDS[part.kind]
 
 
 def board_name(part: Part) -> str:
@@ -205,11 +202,7 @@ _NAMES: dict[str, str] = {  # by code, of what there is one
     "decoder.start": N_("initial decoder state"),
     "encoder.backward": N_("right-to-left reading"),
 }
-_IN_LAYER: dict[str, str] = {
-    "sublayer": N_("all"),
-    "residual": N_("skip"),
-    "norm": N_("norm"),
-}
+_IN_LAYER: dict[str, str] = {"sublayer": N_("all"), "residual": N_("skip"), "norm": N_("norm")}
 _ALONE: dict[str, str] = {
     "sublayer": N_("context"),
     "start": N_("summary"),
