@@ -75,4 +75,4 @@ def local_note(address: str) -> str:
         return _(
             "Only this computer can open it. To share, start the app with --server.address 0.0.0.0."
         )
-    return _("Only this computer can open it. In your network use {address}", address=other)
+    return _("Only this computer can open it. Others in your network use {address}", address=other)

@@ -142,9 +142,6 @@ export const filled = (template, values) => template.replace(/\{(\w+)\}/g, (_all
 // A whole number, such as a step, as it is read.
 export const whole = (number) => Math.round(number).toLocaleString("en");
 
-// What a head is called; layer and head from 0.
-export const headName = (words, layer, head) => filled(words.named, { layer: layer + 1, head: head + 1 });
-
 export const download = (name, href) => element("a", "", { href, download: name }).click();
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,10 +1,11 @@
 // All heads as small maps on canvases, at every snapshot of a training: they are all here, so playing asks the
 // server for nothing.
 
-import { abgr, cellUnder, colours, nameAt, paintCells, paintVeil, part, pictured, rgb, strongest, tipOver, unpack, weightInk, weightOf } from "./cells.js";
+import { abgr, cellUnder, colours, nameAt, part, pictured, rgb, strongest, tipOver, unpack } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, bytes, drawn, element, headName, isCalm, paper, presentedHeight, saveButtons, fill, whole } from "./dom.js";
+import { actButton, bytes, drawn, element, isCalm, paper, presentedHeight, saveButtons, fill, whole } from "./dom.js";
 import { forgetFrame, tellFrame } from "./events.js";
+import { canvasOf, cellsOf, describe, headButton, labelHead, nameOf, paintHead } from "./heads.js";
 import { roving, tabStop } from "./keys.js";
 import { Player, isBetween, positionOf, weightsAt } from "./player.js";
 
@@ -20,53 +21,26 @@ const LETTER = 5.4; // pixels of a letter of the labels below the maps, on avera
 
 const ZOOM = 4; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
 
-// What each patch gets: from one row of a map, or from all of them on average.
-export function received(weights, rows, columns, { first, row }) {
-  const patches = new Float32Array(columns - first);
-  for (let i = 0; i < patches.length; i += 1) {
-    if (row !== null) patches[i] = weights[row * columns + first + i];
-    else for (let r = 0; r < rows; r += 1) patches[i] += weights[r * columns + first + i] / rows;
-  }
-  return patches;
-}
-
 // As top_of in Python: a weight that one in a hundred exceeds.
 function strong(weights) {
   const known = weights.filter((weight) => !Number.isNaN(weight)).sort();
   return known[Math.floor((known.length - 1) * 0.99)];
 }
 
-const weightsOf = (view, index) => part(view.shown, index, view.shape[2] * view.shape[3]);
-
-// Draw a head, over the picture or as a matrix; returns its largest weight.
-function paint(canvas, view, index) {
+// Draw a head, over the picture or as a matrix; returns its largest weight, and where it is.
+function paint(canvas, view, number) {
   const [, , rows, columns] = view.shape;
-  const weights = weightsOf(view, index);
-  const spot = strongest(weights, columns);
+  const map = part(view.weights, number, rows * columns);
+  const spot = strongest(map, columns);
   if (view.over) {
-    const patches = received(weights, rows, columns, view.over);
     const edge = view.over.size * ZOOM;
     Object.assign(canvas, { width: edge, height: edge });
-    paintVeil(canvas, view.over.canvas, patches, (view.top ?? Math.max(...patches)) || 1);
+    paintHead(canvas, cellsOf(view, number), view);
     return spot;
   }
-  const top = (view.top ?? (columns >= view.many ? strong(weights) : spot.value)) || 1;
-  paintCells(canvas, weights, columns, weightInk(view.table, view.maskedInk, top));
+  const top = (view.top ?? (columns >= view.many ? strong(map) : spot.value)) || 1;
+  paintHead(canvas, cellsOf(view, number), { ...view, top });
   return spot;
-}
-
-const places = (view, row, column) => [nameAt(view.rows, row, view.block), `${view.words.key} ${nameAt(view.keys, column, view.block)}`];
-
-// What is said of a cell: of a head over the picture, of the patch and what it gets.
-export function describe(view, index, row, column) {
-  const [, heads, rows, columns] = view.shape;
-  const { words, over } = view;
-  const weights = weightsOf(view, index);
-  const name = view.block > 1 ? words.largest : words.weight;
-  const said = over
-    ? [over.who, `${words.patch} ${row + 1},${column + 1}: ${words.weight} ${received(weights, rows, columns, over)[row * over.side + column].toFixed(4)}`]
-    : [...places(view, row, column), `${name} ${weightOf(words, weights[row * columns + column])}`];
-  return [headName(words, Math.floor(index / heads), index % heads), ...said].join("\n");
 }
 
 function build(root, view) {
@@ -75,7 +49,7 @@ function build(root, view) {
   const count = (n, make) => Array.from({ length: n }, (_none, i) => make(i));
   const names = count(heads, (head) => element("span", "name", { role: "columnheader" }, `${words.head} ${head + 1}`));
   const rows = count(layers, (layer) => {
-    const cells = count(heads, () => element("button", "", { role: "gridcell" }, element("canvas"), element("span", "what")));
+    const cells = count(heads, () => headButton({ role: "gridcell" }));
     const name = element("span", "name layer", { role: "rowheader" }, `${words.layer} ${layer + 1}`);
     return element("div", "row", { role: "row" }, name, ...cells);
   });
@@ -93,13 +67,11 @@ function build(root, view) {
 // A row a head: what it does, and its strongest cell.
 function table({ view, at, spots }) {
   const { words } = view;
-  const heads = view.shape[1];
   return {
     caption: `${words.step} ${whole(view.frames[at].step)}`,
     head: [words.head, words.does, words.largest, words.query, words.key],
     rows: spots.map(({ value, row, column }, i) => [
-      headName(words, Math.floor(i / heads), i % heads),
-      view.frames[at].labels[i] ?? "", value, nameAt(view.rows, row, view.block), nameAt(view.keys, column, view.block),
+      nameOf(view, i), view.frames[at].labels[i] ?? "", value, nameAt(view.rows, row, view.block), nameAt(view.keys, column, view.block),
     ]),
   };
 }
@@ -140,7 +112,7 @@ function fit(root, state) {
   const height = inner * Math.min(1, Math.max(rows / columns, 0.5));
   root.style.setProperty("--map", `${Math.round(height)}px`);
   state.parts.buttons.forEach((button) => {
-    const canvas = button.firstChild;
+    const canvas = canvasOf(button);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
   });
@@ -192,7 +164,7 @@ function picture(root) {
     const [x, y] = [70 + head * (side + 8), 30 + layer * (side + 26)];
     if (head === 0) say(34, y + side / 2, `${view.words.layer} ${layer + 1}`);
     svg.append(drawn("image", {
-      x, y, width: side, height: side, href: button.firstChild.toDataURL("image/png"), "image-rendering": "pixelated",
+      x, y, width: side, height: side, href: canvasOf(button).toDataURL("image/png"), "image-rendering": "pixelated",
     }));
     say(x + side / 2, y + side + 14, view.frames[root.headGrid.at].labels[i] ?? "");
   });
@@ -203,16 +175,13 @@ function show(state) {
   const { view, parts } = state;
   const { words } = view;
   state.at = state.player.frame;
-  const heads = view.shape[1];
-  state.spots = parts.buttons.map((button, i) => paint(button.firstChild, view, i));
+  state.spots = parts.buttons.map((button, i) => paint(canvasOf(button), view, i));
   parts.buttons.forEach((button, i) => {
     const { value, row, column } = state.spots[i];
     const label = view.frames[state.at].labels[i] ?? "";
-    button.lastChild.textContent = label;
-    button.title = label;
+    const place = `${nameAt(view.rows, row, view.block)}, ${words.key} ${nameAt(view.keys, column, view.block)}`;
+    labelHead(button, label, `${nameOf(view, i)}: ${label ? `${label}, ` : ""}${words.largest} ${value.toFixed(2)}, ${place}`);
     button.classList.toggle("dim", Boolean(view.dim[i]));
-    const said = [...(label ? [label] : []), `${words.largest} ${value.toFixed(2)}`, ...places(view, row, column)];
-    button.setAttribute("aria-label", `${headName(words, Math.floor(i / heads), i % heads)}: ${said.join(", ")}`);
   });
 }
 
@@ -226,16 +195,16 @@ function startAt(state, before) {
   const stays = at >= 0 && (player.playing || !isMoved);
   if (!stays) player.stop();
   Object.assign(player, { count: view.frames.length, position: stays ? at : view.frame, smooth: !isCalm() && view.shape.reduce((product, n) => product * n, 1) <= LARGE });
-  view.shown = weightsAt(view, player.shown);
+  view.weights = weightsAt(view, player.shown);
 }
 
 function move(state) {
   const { view, player, parts } = state;
   const isWhole = !isBetween(player.shown);
   if (isWhole && !player.smooth && state.at === player.frame) return;
-  view.shown = weightsAt(view, player.shown);
+  view.weights = weightsAt(view, player.shown);
   if (isWhole || state.at !== player.frame) { show(state); showTime(state); }
-  else parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
+  else parts.buttons.forEach((button, i) => paint(canvasOf(button), view, i));
   tell(state);
 }
 
@@ -244,7 +213,7 @@ export function tell({ view, player, pending }) {
   if (view.block > 1) return;
   const [, heads, rows, columns] = view.shape;
   const [layer, head] = pending?.head ?? view.chosen;
-  const values = part(view.shown, layer * heads + head, rows * columns).slice();
+  const values = part(view.weights, layer * heads + head, rows * columns).slice();
   tellFrame({ animation: view.animation, step: view.frames[player.frame].step, values, rows, columns, isBetween: isBetween(player.shown) });
 }
 
@@ -318,7 +287,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   view.table = colours(view.scale);
   view.maskedInk = abgr(rgb(view.masked));
   view.keys = view.key.map((name, i) => `${i + 1 + (view.first ?? 0)}: ${name}`);
-  if (view.over) view.over.canvas = pictured(bytes(view.over.pixels), view.over.channels);
+  if (view.over) view.over.picture = pictured(bytes(view.over.pixels), view.over.channels);
   const state = (root.headGrid ??= { listening: false, at: null });
   state.player ??= new Player(view.words, { moved: () => move(state), over: () => rest(state), readAt: () => HOLD });
   state.send = setTriggerValue;

@@ -299,9 +299,9 @@ def _lines_words() -> dict[str, str]:
     return {
         "lines": _("Lines of one head. Arrow keys move, Enter pins."),
         "hint": _("Point at a token for its weights; click to pin."),
-        "most": _("The 1,500 strongest lines; point at a token for all of its lines."),
+        "most": _("These are the 1,500 strongest lines. Point at a token for all its lines."),
         "query_of": _("reads"),
-        "key_of": _("Who reads"),
+        "key_of": _("Queries that read"),
         "nobody": _("no weight"),
         "key": _("key"),
         "save": _("Save as"),

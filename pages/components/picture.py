@@ -345,7 +345,7 @@ def _words() -> dict[str, str]:
         "weight": _("weight"),
         "mean": _("mean of all heads"),
         "group": _("Each cell is the mean of {n} numbers."),
-        "shapes_only": _("Shapes only: this model is too large for numbers."),
+        "shapes_only": _("This model is too large for numbers, so you see only shapes."),
         "truth": _("True answer: {truth}"),
         "softmax": _("softmax of its scores: exp({score}) / {sum} = {weight}"),
         "added": _("{before} + {change} = {sum}"),

@@ -3,7 +3,7 @@
 const ROW = 22;
 const LANE_HIGH = 300; // of many tokens, rows get lower until they fit
 const ONLY_HIGH = 440; // of a lane without another
-const LEGIBLE = 12; // pixels of the screen, of a row whose text can be read
+const LEGIBLE = 15; // pixels of the screen, of a row whose text can be read and touches no other
 const GAP = 22;
 const FLOW = 34; // left of maps and right of them: there the lines of attention run
 const TITLE = 22; // pixels of the screen: names of a lane and of its blocks, above it,

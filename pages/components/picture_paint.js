@@ -5,9 +5,12 @@ import { mapAt, rowMiddle } from "./picture_layout.js";
 
 const MAX_CURVES = 60; // of one attention while no token is followed
 const SMALLEST = 11; // pixels of the smallest text
+const LINE_HEIGHT = 1.35; // times its size that a text takes, so that it touches no other
 // Of a text in a row so high: whole pixels, for each new size of a font costs time.
-const sizeIn = (pixels, most) => Math.max(SMALLEST, Math.min(most, Math.round(pixels * 0.8)));
-const LEGIBLE = SMALLEST + 0.5; // pixels of a row from which its text can be read
+const sizeIn = (pixels, most) => Math.max(SMALLEST, Math.min(most, Math.floor(pixels / LINE_HEIGHT)));
+const LEGIBLE = SMALLEST + 0.5; // pixels of a row or a bar from which its text can be read
+// Of rows so high only every so many-th has room for its text.
+export const everyRow = (pixels, most) => Math.max(1, Math.ceil((LINE_HEIGHT * sizeIn(pixels, most)) / pixels - 0.01));
 const NUMBERS = 34; // pixels of a cell from which its number is written
 const DASHED = 4; // pixels of a cell from which it is marked as negative
 
@@ -55,6 +58,9 @@ export const weightAt = (stage, head, row, key) => {
   const [, rows, keys] = stage.shape;
   return head === null ? stage.mean[row * keys + key] : stage.values[(head * rows + row) * keys + key];
 };
+
+// Of many rows every so many-th is named, and the one at which somebody is, whose neighbours make room.
+export const isNamed = (row, every, at) => row === at || (row % every === 0 && (at === null || Math.abs(at - row) >= every));
 
 function curve(context, x0, y0, x1, y1) {
   const middle = (x0 + x1) / 2;
@@ -203,15 +209,16 @@ function tint(context, state, lane, row, x, y, w, h) {
   context.globalAlpha = 1;
 }
 
+const followed = ({ follow }, lane) => (follow?.lane === lane ? follow.row : null);
+
 function tokens(context, state, spot) {
   const lane = state.view.lanes[spot.lane];
   const pixels = spot.row * state.camera.k;
-  const every = Math.ceil(LEGIBLE / pixels); // of many tokens only some are named
+  const every = everyRow(pixels, 13);
   lane.tokens.forEach((name, row) => {
     tint(context, state, spot.lane, row, spot.x, spot.y + row * spot.row, spot.w, spot.row);
-    const isFollowed = state.follow?.lane === spot.lane && state.follow.row === row;
-    const isNamed = row % every === 0 && !(every > 1 && state.follow?.lane === spot.lane && Math.abs(state.follow.row - row) < every);
-    if (!isFollowed && !isNamed) return;
+    if (!isNamed(row, every, followed(state, spot.lane))) return;
+    const isFollowed = followed(state, spot.lane) === row;
     context.fillStyle = state.ink;
     say(context, state, glossed(state.view, name), spot.x + spot.w - 4 / state.camera.k, spot.y + (row + 0.5) * spot.row, {
       align: "right", wide: spot.w, bold: isFollowed, size: sizeIn(pixels, 13),
@@ -240,7 +247,8 @@ function answers(context, state, spot) {
   const rows = stage.rows.length;
   const high = spot.h / rows;
   const isLone = rows === 1 && stage.rows[0] < 0;
-  const bar = (x, y, wide, tall, share, word, before, isOther) => {
+  const every = everyRow((isLone ? spot.h / stage.answers[0].length : high) * camera.k, 12);
+  const bar = (x, y, wide, tall, share, word, before, isOther, isWritten = true) => {
     context.fillStyle = isOther ? view.ink.wrong : view.ink.query;
     context.globalAlpha = 0.25 + 0.5 * share;
     context.fillRect(x, y + tall * 0.1, Math.max(1, wide * share), tall * 0.8);
@@ -249,7 +257,7 @@ function answers(context, state, spot) {
       context.fillStyle = state.ink;
       context.fillRect(x + wide * before - 1 / camera.k, y + tall * 0.1, 2 / camera.k, tall * 0.8);
     }
-    if (tall * camera.k < LEGIBLE) return;
+    if (!isWritten || tall * camera.k < LEGIBLE) return;
     context.fillStyle = state.ink;
     const size = sizeIn(tall * camera.k, 12);
     const was = before !== null && Math.abs(before - share) > 0.005 ? `  (${view.words.was} ${percent(before)})` : "";
@@ -260,10 +268,10 @@ function answers(context, state, spot) {
     const of = (values, i) => (values ? values[row * words.length + i] : null);
     const right = stage.truths.length ? stage.truths[row] : stage.were[row] ?? words[0];
     const isOther = right !== words[0];
-    const each = (i, y, tall) => bar(spot.x, y, spot.w, tall, of(stage.values, i), words[i], of(stage.earlier, i), isOther && i === 0);
-    if (isLone) words.forEach((_word, i) => each(i, spot.y + (i * spot.h) / words.length, spot.h / words.length));
-    else if (high * camera.k > 60) words.forEach((_word, i) => each(i, spot.y + row * high + (i * high) / words.length, high / words.length));
-    else each(0, spot.y + row * high, high);
+    const each = (i, y, tall, isWritten) => bar(spot.x, y, spot.w, tall, of(stage.values, i), words[i], of(stage.earlier, i), isOther && i === 0, isWritten);
+    if (isLone) words.forEach((_word, i) => each(i, spot.y + (i * spot.h) / words.length, spot.h / words.length, i % every === 0));
+    else if (high * camera.k > 16 * words.length) words.forEach((_word, i) => each(i, spot.y + row * high + (i * high) / words.length, high / words.length));
+    else each(0, spot.y + row * high, high, isNamed(stage.rows[row], every, followed(state, spot.lane)));
   }
 }
 
@@ -352,19 +360,24 @@ function heads(context, state, spot) {
       context.fillStyle = state.card; // the names stand over whatever is beside the map
       context.fillRect(map.x - strip, map.y, strip, map.h);
       context.fillStyle = state.ink;
-      queryTokens.slice(0, rows).forEach((name, row) => say(context, state, glossed(view, name), map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: sizeIn(tall, 12) }));
-      if (wide > 11) {
-        keyTokens.slice(0, keys).forEach((name, key) => say(context, state, glossed(view, name), map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: sizeIn(wide, 12) }));
-      }
+      const { row: focusRow, column: focusColumn } = state.focus;
+      queryTokens.slice(0, rows).forEach((name, row) => {
+        if (!isNamed(row, everyRow(tall, 12), focusRow)) return;
+        say(context, state, glossed(view, name), map.x - 4 / camera.k, map.y + ((row + 0.5) * map.h) / rows, { align: "right", size: sizeIn(tall, 12) });
+      });
+      const between = wide * Math.SQRT1_2; // pixels between two names that are tilted
+      keyTokens.slice(0, keys).forEach((name, key) => {
+        if (wide <= LEGIBLE || !isNamed(key, everyRow(between, 12), focusColumn)) return;
+        say(context, state, glossed(view, name), map.x + ((key + 0.5) * map.w) / keys, map.y - 5 / camera.k, { tilt: -Math.PI / 4, size: sizeIn(between, 12) });
+      });
       numbers(context, state, map.x, map.y, map.w, map.h, rows, keys, (row, key) => {
         const value = weightAt(stage, head, row, key);
         return { text: Number.isNaN(value) ? "" : value.toFixed(2), isDarkCell: value > 0.5 };
       });
-      const { row, column } = state.focus;
-      if (column === null) continue;
+      if (focusColumn === null) continue;
       context.strokeStyle = view.ink.wrong;
       context.lineWidth = 2.5 / camera.k;
-      context.strokeRect(map.x + (column * map.w) / keys, map.y + (row * map.h) / rows, map.w / keys, map.h / rows);
+      context.strokeRect(map.x + (focusColumn * map.w) / keys, map.y + (focusRow * map.h) / rows, map.w / keys, map.h / rows);
     }
   }
 }

@@ -1,8 +1,9 @@
 // All heads of one attention: as maps, or drawn over the picture; a click shows one of them large.
 
-import { cellUnder, nameAt, paintCells, paintVeil, part, shortened, strongest, tipOver, weightInk, weightOf } from "./cells.js";
+import { cellUnder, nameAt, part, shortened, strongest, tipOver } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, element, filled, headName, penOf, pixelRatio, presentedHeight } from "./dom.js";
+import { actButton, element, filled, penOf, pixelRatio, presentedHeight } from "./dom.js";
+import { canvasOf, cellsOf, describe, headButton, labelHead, labelled, nameOf, paintHead, placeOf, weightName } from "./heads.js";
 import { roving, tabStop } from "./keys.js";
 
 const GAP = 6;
@@ -117,11 +118,14 @@ function buildLarge(state) {
   close.focus();
 }
 
-const nameOf = (state, number) => {
-  const { view, data: { words } } = state;
-  const [, heads] = view.shape;
-  return headName(words, Math.floor(number / heads), number % heads);
-};
+// What is drawn of an attention: maps; of a captioner the patches for the chosen word, of others over pictures
+// the only row there is.
+function attentionOf({ view, weights, word, heads, data: { words } }) {
+  const { shape, block, row_words: rows, key: keys, surface } = view;
+  const row = surface === "words" ? Math.min(word, shape[2] - 1) : 0;
+  const over = surface === "map" ? null : { row, first: 0, picture: heads.picture, gap: 1 };
+  return { shape, weights, block, rows, keys, words, over };
+}
 
 // The heads that are shown, as numbers: on a small stage those that show most.
 function shownOf({ data, view }) {
@@ -152,8 +156,7 @@ export function fillHeads(state) {
     heads.grid.textContent = "";
     heads.first = view.telling[0] ?? 0;
     heads.buttons = numbers.map((number) => {
-      const name = element("span", "title", nameOf(state, number));
-      const button = element("button", "head", name, element("canvas"), " ", element("span", "what"));
+      const button = headButton(element("span", "title", nameOf(attentionOf(state), number)));
       button.dataset.number = number;
       heads.grid.append(button);
       return button;
@@ -243,7 +246,7 @@ export function fitHeads(state) {
   heads.grid.style.setProperty("--line", `${letters[1]}px`);
   heads.grid.style.setProperty("--title", `${letters[1] * place.title}px`);
   heads.buttons.forEach((button) => {
-    const canvas = button.children[1];
+    const canvas = canvasOf(button);
     canvas.style.width = `${heads.size[0]}px`;
     canvas.style.height = `${heads.size[1]}px`;
   });
@@ -260,7 +263,7 @@ function nameRoom(state) {
   pen.font = `600 ${FONT}px ${state.font}`;
   const isSpaced = parseFloat(style.letterSpacing) > 0 || parseFloat(style.wordSpacing) > 0;
   if (isSpaced) Object.assign(pen, { letterSpacing: style.letterSpacing, wordSpacing: style.wordSpacing });
-  const wide = Math.ceil(pen.measureText(headName(state.data.words, 8, 8)).width);
+  const wide = Math.ceil(pen.measureText(nameOf({ shape: [9, 9], words: state.data.words }, 80)).width);
   const labels = isSpaced ? new Set(view.frames.flatMap((frame) => frame.labels)) : [];
   const does = Math.max(0, ...[...labels].map((label) => Math.ceil(pen.measureText(label).width)));
   pen.restore();
@@ -296,7 +299,7 @@ function paintAxes(state) {
   pen.font = `${FONT}px ${state.font}`;
   pen.fillStyle = state.ink;
   heads.buttons.forEach((button, i) => {
-    const canvas = button.children[1];
+    const canvas = canvasOf(button);
     const area = { x: canvas.offsetLeft, y: canvas.offsetTop, width: heads.size[0], height: heads.size[1] };
     writeAxes(pen, state, area, { rows, columns, most: heads.margin, hasRows: i % heads.columns === 0 });
     frameTruth(pen, view, area);
@@ -345,52 +348,33 @@ function writeAxes(pen, state, area, { rows, columns, most, hasRows = true }) {
   });
 }
 
-// What is drawn of a head, and its rows and columns: a map; of a captioner the patches for the chosen word, of
-// others over pictures the only row there is.
-function drawnOf({ view, weights, word }, number) {
-  const [, , rows, columns] = view.shape;
-  const own = part(weights, number, rows * columns);
-  if (view.surface === "map") return { values: own, sizes: [rows, columns] };
-  const row = view.surface === "words" ? Math.min(word, rows - 1) : 0;
-  return { values: part(own, row, columns), sizes: [view.side, view.side] };
-}
-
 export function paintHeads(state, frame) {
   const { heads, view, data: { words } } = state;
   if (view.surface === "none" || !heads.size) return; // a picture may come before its room
   paintAxes(state);
   heads.buttons.forEach((button) => {
     const number = Number(button.dataset.number);
-    const canvas = button.children[1];
-    if (view.surface === "map") paintMap(canvas, state, number);
-    else paintOver(canvas, state, number, heads.size);
+    paintCell(canvasOf(button), state, number, heads.size);
     const label = frame.labels[number] ?? "";
-    if (button.lastChild.textContent !== label) {
-      button.lastChild.textContent = label;
-      button.title = label;
-      button.setAttribute("aria-label", `${nameOf(state, number)}${label ? `: ${label}` : ""}. ${words.enlarge}`);
-    }
+    labelHead(button, label, `${labelled(attentionOf(state), number, label)}. ${words.enlarge}`);
   });
   if (!heads.lead.hidden) paintLead(state, frame);
   if (heads.chosen !== null && heads.chosen !== undefined && !heads.large.hidden) paintLarge(state, frame);
 }
 
-function paintMap(canvas, state, number) {
-  const { values, sizes: [, columns] } = drawnOf(state, number);
-  paintCells(canvas, values, columns, weightInk(state.table, state.maskedInk, state.view.tops[number]));
+// Draw a map, a pixel a cell, or a picture in so many pixels of the screen.
+function paintCell(canvas, state, number, size) {
+  const attention = attentionOf(state);
+  const { table, maskedInk, view } = state;
+  if (attention.over) {
+    const [width, height] = size.map((pixels) => Math.round(pixels * pixelRatio(canvas)));
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  }
+  const top = attention.over ? null : view.tops[number];
+  paintHead(canvas, cellsOf(attention, number), { over: attention.over, table, maskedInk, top });
 }
 
-function paintOver(canvas, state, number, size) {
-  const { values } = drawnOf(state, number);
-  const [width, height] = size.map((pixels) => Math.round(pixels * pixelRatio(canvas)));
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  paintVeil(canvas, state.heads.picture, values, Math.max(...values) || 1, 1);
-}
-
-const titleOf = (state, number, frame) => {
-  const label = frame.labels[number] ?? "";
-  return `${nameOf(state, number)}${label ? `: ${label}` : ""}`;
-};
+const titleOf = (state, number, frame) => labelled(attentionOf(state), number, frame.labels[number]);
 
 function paintLead(state, frame) {
   const { heads, data: { words } } = state;
@@ -406,7 +390,7 @@ function paintWords(state, canvas, number, [w, h]) {
   const pen = penOf(canvas, w, h);
   const [, , rows, columns] = view.shape;
   heads.small ??= document.createElement("canvas");
-  paintMap(heads.small, state, number);
+  paintCell(heads.small, state, number);
   const most = axisRoom(state);
   const [left, top] = most;
   const cell = Math.min((w - left - 4) / columns, (h - top - 4) / rows, 64);
@@ -425,10 +409,10 @@ function paintWords(state, canvas, number, [w, h]) {
 // The weights of the head that is shown large: of tokens, or of the patches of a picture.
 function largeTable(state) {
   const { heads, view, data: { words } } = state;
-  const { values, sizes: [rows, columns] } = drawnOf(state, heads.chosen);
+  const { values, sizes: [rows, columns] } = cellsOf(attentionOf(state), heads.chosen);
   const names = (tokens, n) => Array.from({ length: n }, (_none, i) => (view.surface === "map" ? nameAt(tokens, i, view.block) : i + 1));
   return {
-    caption: `${heads.big.title.textContent}, ${weightName(state)}`,
+    caption: `${heads.big.title.textContent}, ${weightIn(state)}`,
     head: ["", ...names(view.key, columns)],
     rows: names(view.row_words, rows).map((name, row) => [
       name, ...Array.from(part(values, row, columns), (weight) => (Number.isNaN(weight) ? words.masked : weight)),
@@ -436,23 +420,15 @@ function largeTable(state) {
   };
 }
 
-// The place of a cell: its tokens, or its patch. more: beside the query.
-function placeOf({ view, data: { words } }, row, column, more = []) {
-  if (view.surface !== "map") return [`${words.patch} ${row + 1},${column + 1}`];
-  return [nameAt(view.row_words, row, view.block), ...more, `${words.key} ${nameAt(view.key, column, view.block)}`];
-}
-
 // Where a head looks most.
 function strongestOf(state, number) {
-  const { words } = state.data;
-  const { values, sizes: [, columns] } = drawnOf(state, number);
+  const attention = attentionOf(state);
+  const { values, sizes: [, columns] } = cellsOf(attention, number);
   const { value, row, column } = strongest(values, columns);
-  return filled(words.strongest, { place: placeOf(state, row, column).join(", "), weight: value.toFixed(4) });
+  return filled(attention.words.strongest, { place: placeOf(attention, row, column).join(", "), weight: value.toFixed(4) });
 }
 
-function weightName({ isMixed, view, data: { words } }) {
-  return isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
-}
+const weightIn = (state) => (state.isMixed ? state.data.words.mixed : weightName(attentionOf(state)));
 
 function paintLarge(state, frame) {
   const { heads, view } = state;
@@ -472,7 +448,7 @@ function paintLarge(state, frame) {
   }
   const side = Math.max(40, Math.min(...room) - 4);
   canvas.style.width = canvas.style.height = `${side}px`;
-  paintOver(canvas, state, number, [side, side]);
+  paintCell(canvas, state, number, [side, side]);
   heads.area = { x: 0, y: 0, width: side, height: side };
 }
 
@@ -483,15 +459,11 @@ function point(state, event) {
   if (!canvas || !view || !state.weights) return null;
   const [isLarge, isLead] = [heads.large.contains(canvas), heads.lead.contains(canvas)];
   const number = isLarge ? heads.chosen : isLead ? heads.first : Number(canvas.parentElement.dataset.number);
-  const { sizes } = drawnOf(state, number);
+  const { sizes } = cellsOf(attentionOf(state), number);
   const cell = cellUnder(event, canvas, sizes, isLarge ? heads.area : isLead ? heads.leadArea : null);
-  return cell && describe(state, number, ...cell);
-}
-
-function describe(state, number, row, column) {
-  const { values, sizes: [, columns] } = drawnOf(state, number);
-  const token = state.view.query[row * state.view.block];
+  if (!cell) return null;
+  const token = view.query[cell[0] * view.block];
   const gloss = glossOf(state, token);
-  const place = placeOf(state, row, column, gloss ? [`${token} = ${gloss}`] : []);
-  return [nameOf(state, number), ...place, `${weightName(state)} ${weightOf(state.data.words, values[row * columns + column])}`].join("\n");
+  const more = gloss ? [`${token} = ${gloss}`] : [];
+  return describe(attentionOf(state), number, ...cell, { more, name: weightIn(state) });
 }

@@ -3,7 +3,7 @@
 
 import { status } from "./announcing.js";
 import { paintVeil, pictured, unpack } from "./cells.js";
-import { actButton, bytes, dress, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
+import { actButton, bytes, dress, drawn, element, fill, filled, isCalm, zoomOf } from "./dom.js";
 import { roving, tabStop } from "./keys.js";
 
 const PACE = 420; // milliseconds a token, while it plays
@@ -17,9 +17,6 @@ export function share(p) {
 }
 
 export const visible = (token) => (token === "\n" ? "↵" : token.replace(/^ /, "␣"));
-
-// A sentence of Python's with its names filled in.
-export const said = (rule, values) => rule.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
 
 const count = (view) => view.steps.length;
 const weights = (view, at) => view.values.subarray((at - 1) * view.keys.length, at * view.keys.length);
@@ -45,7 +42,7 @@ function build(state) {
   bar.append(state.back, state.play, state.on, state.said.region);
   if (view.forced.length) {
     const last = visible(view.forced[view.forced.length - 1]);
-    bar.append(button(`↶ ${said(words.undo, { token: last })}`, said(words.undo, { token: last }), () => state.send("undo", true)));
+    bar.append(button(`↶ ${filled(words.undo, { token: last })}`, filled(words.undo, { token: last }), () => state.send("undo", true)));
     if (view.forced.length > 1) bar.append(button(words.free, words.free, () => state.send("free", true)));
   }
   state.links = drawn("svg", { class: "links", "aria-hidden": "true" });
@@ -94,7 +91,7 @@ function writtenRow(state) {
     const chip = actButton(kinds.filter(Boolean).join(" "), "", () => go(state, i + 1));
     const chance = element("small", "", step.given ? "" : share(step.chance));
     chip.append(element("span", "", visible(step.token)), ...glossOf(view, step.token), " ", chance);
-    chip.title = said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) });
+    chip.title = filled(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) });
     return chip;
   });
   row.append(...state.chips);
@@ -109,8 +106,8 @@ function sentence(view, at) {
   const { words } = view;
   const looked = strongest(view, at, 1)[0];
   const rule = step.given ? words.given : step.forced ? words.was_forced : step.rank === 1 ? words.first : words.other;
-  const parts = [said(rule, { n: at, count: count(view), token: visible(step.token), share: share(step.chance), rank: step.rank })];
-  if (looked && !view.picture) parts.push(said(words.looked, { token: visible(looked[0]), weight: looked[1].toFixed(2) }));
+  const parts = [filled(rule, { n: at, count: count(view), token: visible(step.token), share: share(step.chance), rank: step.rank })];
+  if (looked && !view.picture) parts.push(filled(words.looked, { token: visible(looked[0]), weight: looked[1].toFixed(2) }));
   return parts.join(" ");
 }
 
@@ -131,7 +128,7 @@ function draw(state) {
   state.read.forEach((chip, i) => {
     const weight = shade(chip, i);
     chip.lastChild.textContent = weight >= 0.005 ? weight.toFixed(2) : "";
-    chip.title = said(view.words.weight, { token: visible(view.keys[i]), weight: weight.toFixed(4) });
+    chip.title = filled(view.words.weight, { token: visible(view.keys[i]), weight: weight.toFixed(4) });
   });
   state.chips.forEach((chip, i) => {
     const key = view.n_read + i;
@@ -172,7 +169,7 @@ function drawPicture(state, row) {
   dress(canvas, { width: size, height: size });
   paintVeil(canvas, pictured(bytes(pixels)), row.subarray(0, side ** 2), Math.max(...row));
   const best = strongest(view, state.at, 3).map(([name, weight]) => `${name}: ${weight.toFixed(2)}`);
-  canvas.setAttribute("aria-label", said(view.words.picture, { patches: best.join("; ") }));
+  canvas.setAttribute("aria-label", filled(view.words.picture, { patches: best.join("; ") }));
 }
 
 const choicesOf = ({ weighed }) => [...weighed.querySelectorAll("button")];
@@ -182,11 +179,11 @@ function drawChoices(state) {
   const step = view.steps[at - 1];
   const { words } = view;
   const held = weighed.contains(document.activeElement ?? null);
-  weighed.replaceChildren(element("div", "head", said(step.given ? words.copied : words.weighed, { n: at })));
+  weighed.replaceChildren(element("div", "head", filled(step.given ? words.copied : words.weighed, { n: at })));
   step.best.forEach(([id, token, chance, after]) => {
     const isOwn = id === step.id;
     const rule = isOwn ? (step.forced ? words.let_go : words.keep) : words.force;
-    const label = said(rule, { token: visible(token), n: at, share: share(chance) });
+    const label = filled(rule, { token: visible(token), n: at, share: share(chance) });
     const choice = button("", label, () => choose(state, step, at, id), `choice${isOwn ? " own-choice" : ""}`);
     const name = element("span", "name", element("span", "", visible(token)), ...glossOf(view, token));
     const drawn = view.is_drawn && element("span", "drawn", { "--p": after });
@@ -202,7 +199,7 @@ function drawChoices(state) {
 }
 
 function legend(view, step) {
-  const colours = [["model", view.words.model], ["drawn", said(view.words.drawn, { n: step.n_left })]];
+  const colours = [["model", view.words.model], ["drawn", filled(view.words.drawn, { n: step.n_left })]];
   return element("div", "key", ...colours.map(([colour, words]) => (
     element("span", "", element("i", "", { "--shade": `var(--${colour})` }), words))));
 }

@@ -92,7 +92,7 @@ def _editor(chosen: Chosen) -> None:
         return
     with folded:
         controls.kinds(checked)
-        settings = [one for one in checked.settings.values() if one.section == "model"]
+        settings = [element for element in checked.settings.values() if element.section == "model"]
         controls.group(_("Architecture"), settings, checked)
         if chosen.by_task is not None:
             model_choice.sizes_editor(chosen.by_task, chosen.problem)
@@ -148,7 +148,7 @@ def _parameters(chosen: Chosen, part: OpenPart, scheme: Scheme) -> None:
         each = sum(row.n_parameters for row in rows if row.repeats > 1) // part.n_blocks
         lines = [
             _(
-                "**{n} parameters** in all {blocks} blocks, {each} in each",
+                "**{n} parameters** in {blocks} blocks, {each} each",
                 n=f"{total:,}",
                 blocks=part.n_blocks,
                 each=f"{each:,}",
@@ -208,19 +208,17 @@ def _structure(chosen: Chosen, scheme: Scheme) -> None:
         text = printed(chosen.model, chosen.shape, scheme, path=path)
         opened.code(text, language=None, height=420)
         if path:
-            opened.caption(
-                _("`print(model.{path})`: the notebook’s class is this part.", path=path)
-            )
+            opened.caption(_("`print(model.{path})` shows the notebook’s class.", path=path))
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
-            opened.caption(_("`{folded}`: {n} equal modules.", folded=many[0], n=many[2]))
+            opened.caption(_("`{folded}` stands for {n} equal modules.", folded=many[0], n=many[2]))
 
 
 def _code(chosen: Chosen, scheme: Scheme, form: AttentionForm) -> None:
     data = None
     if chosen.run is not None and chosen.run.experiment.training is not None:
         try:
-            with st.spinner(_("Reading what the file carries …"), show_time=False):
+            with st.spinner(_("Reading the run’s data …"), show_time=False):
                 data = _carried(chosen.run.id, chosen.run)
         except ValueError as error:
             show.problem(error)
@@ -253,16 +251,16 @@ def _code(chosen: Chosen, scheme: Scheme, form: AttentionForm) -> None:
 
 
 def _carries(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
-    words = [_("One file of {n} lines; it needs torch alone.", n=n_lines)]
+    message = [_("One file of {n} lines that needs only torch.", n=n_lines)]
     if chosen.experiment is not None and chosen.experiment.training is None:
-        words.append(paragraph("architecture/no-file"))
+        message.append(paragraph("architecture/no-file"))
     elif data is None and chosen.experiment is not None:  # a published model has no run here
-        words.append(_("With a trained run chosen, it also answers."))
+        message.append(_("Choose a trained run, and the file answers, too."))
     elif data is not None and data.mean:
-        words.append(_("It carries the run's pixel statistics; picture files need Pillow."))
+        message.append(_("It includes the run's pixel statistics. Picture files need Pillow."))
     elif data is not None:
-        words.append(_("It carries the run's vocabulary and tokeniser."))
-    return " ".join(words)
+        message.append(_("It includes the run's vocabulary and tokenizer."))
+    return " ".join(message)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)

@@ -96,7 +96,7 @@ def _costs(chosen: Chosen, asked: Costs) -> None:
             bars(scaled, _("{unit}, one forward pass", unit=unit)),
             paragraph("architecture/macs-recurrent")
             if not chosen.model.has_blocks
-            else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
+            else _("1 MAC is 2 FLOPs. Scores are QKᵀ and weights × V."),
             key="costs-macs",
         )
     parts = {
@@ -228,11 +228,11 @@ def _estimate(chosen: Chosen, device: str) -> None:
     if estimate is None:
         st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")
         return
-    words = {"ms": f"{1000 * estimate.seconds_per_step:.1f}", "device": show.device(device)}
+    message = {"ms": f"{1000 * estimate.seconds_per_step:.1f}", "device": show.device(device)}
     st.markdown(
-        _("A training step takes about **{ms} ms** on {device} (measured).", **words)
+        _("A training step takes about **{ms} ms** on {device} (measured).", **message)
         if estimate.measured
-        else _("A training step takes about **{ms} ms** on {device} (estimated).", **words)
+        else _("A training step takes about **{ms} ms** on {device} (estimated).", **message)
     )
 
 

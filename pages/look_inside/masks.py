@@ -164,15 +164,15 @@ def _text(reader: Moment | None, kind: str) -> object:
 
 
 def _example(reader: Moment | None, kind: str) -> str:
-    words = EXAMPLE.split()
+    message = EXAMPLE.split()
     if reader is not None:
         if mask_lab.reads_target(reader.run, kind):
             return " ".join(reader.item.get("tgt", ())[:_MAX_SHOWN])
-        words = str(reader.item.get("src_text", EXAMPLE)).split(" ")[:_MAX_SHOWN]
-    if kind != "packed" or len(words) < 2:
-        return " ".join(words)
-    half = len(words) // 2
-    return f"{' '.join(words[:half])} | {' '.join(words[half:])}"
+        message = str(reader.item.get("src_text", EXAMPLE)).split(" ")[:_MAX_SHOWN]
+    if kind != "packed" or len(message) < 2:
+        return " ".join(message)
+    half = len(message) // 2
+    return f"{' '.join(message[:half])} | {' '.join(message[half:])}"
 
 
 def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
@@ -204,7 +204,7 @@ def _laid(reader: Moment | None, asked: Mask, choices: DeltaGenerator) -> Laid:
         query = ("<bos>", *other) if kind == "cross" else tokens
         projected, words = (
             mask_lab.seeded_projection(query, tokens),
-            _("Scores from random embeddings, untrained."),
+            _("The scores come from random embeddings."),
         )
     return Laid(kind, segments, window, prefix, projected, f"{words} {note}".strip())
 
@@ -247,11 +247,11 @@ def _projected(
         layer = _place(N_("Layer"), n_layers, "layer")
         head_number = _place(N_("Head"), run.experiment.model.n_heads, "head")
     made = mask_lab.run_projection(run, kind, tokens, other, layer, head_number, step=reader.step)
-    words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
+    message = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
     if mask_lab.reads_target(run, kind):
         source = typed.escape(" ".join(other))
-        words += " " + _("The tokens are its answer to “{source}”.", source=source)
-    return made, words
+        message += " " + _("The tokens are its answer to “{source}”.", source=source)
+    return made, message
 
 
 def _place(label: str, count: int, name: str) -> int:
@@ -269,7 +269,7 @@ def _sizes(kind: str, most: int) -> tuple[int, int]:
             view.number(N_("Tokens to each side"), 0, most, 1, help=help), "window", SCOPE
         )
     if kind == "prefix":
-        help = N_("0: a causal mask; all tokens: an encoder's.")
+        help = N_("0 gives a causal mask; all tokens give an encoder's mask.")
         offered = view.number(N_("Tokens of the prefix"), 0, most, min(3, most), help=help)
         prefix = view.one(offered, "prefix", SCOPE)
     return window, prefix
@@ -285,7 +285,7 @@ def _lab(laid: Laid) -> None:
     version = laid.version  # a session keeps what its callbacks hold
     edit = MaskEdit(version, clicked, lambda cells: _click(version, cells))
     number_sheet([masked_line(flow, query, key)], key="masks-editor", edit=edit, fits=True)
-    words = [
+    message = [
         _(
             "**{n}** of {total} pairs are allowed.",
             n=int(flow.allowed.sum()),
@@ -294,9 +294,9 @@ def _lab(laid: Laid) -> None:
     ]
     if len(flow.blind):
         which = ", ".join(f"`{token}`" for token in dict.fromkeys(query[n] for n in flow.blind))
-        words.append(_("Queries that may attend to nothing get zeros: {which}.", which=which))
+        message.append(_("Queries that may attend to nothing get zeros: {which}.", which=which))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(" ".join(words), width="content")
+        st.markdown(" ".join(message), width="content")
         if clicked:
             st.button(
                 _("Undo my clicks ({n})", n=len(clicked)),
@@ -361,12 +361,12 @@ def wrong_axis(laid: Laid, flow: MaskedAttention) -> None:
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        found = mask_traps.wrong_axis(projected, is_padding, rest, laid.clicked)
+        masked = mask_traps.wrong_axis(projected, is_padding, rest, laid.clicked)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    (wrong, leaked), (alone, leaked_alone) = found["wrong"], found["alone"]
-    maps = {_("Keys masked: right"): found["right"][0], _("Queries masked: wrong"): wrong}
+    (wrong, leaked), (alone, leaked_alone) = masked["wrong"], masked["alone"]
+    maps = {_("Keys masked: right"): masked["right"][0], _("Queries masked: wrong"): wrong}
     captions = [
         _("The columns of padding are empty."),
         paragraph("masks/leak", leaked=show.percent(leaked))
@@ -416,11 +416,11 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
     projected = laid.projected
     query = mask_traps.mixed_row(flow.allowed)
     allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
-    words = _("Scores of the first query, half of its keys forbidden, in each type.")
+    message = _("The scores of the first query in each type, with half of its keys forbidden.")
     if query is not None:
         allowed = flow.allowed[query]
         token = projected.query[query]
-        words = _("Scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
+        message = _("The scores of query {n}, `{token}`, in each type.", n=query + 1, token=token)
     results = mask_traps.precision(projected.scores[query or 0], allowed)
     fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
     st.table(
@@ -434,7 +434,7 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
         hide_index=True,
         border="horizontal",
     )
-    st.caption(words + " " + paragraph("masks/types"))
+    st.caption(message + " " + paragraph("masks/types"))
     with st.expander(_("All the numbers")):
         _every_number(results, fills)
 
@@ -452,7 +452,7 @@ def _every_number(results: pd.DataFrame, fills: Mapping[str, str]) -> None:
         for result in results.itertuples()
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
-    st.caption(_("Leak: largest weight of a forbidden key. Twice: two masks added."))
+    st.caption(_("“Leak” is the largest weight of a forbidden key. “Twice” adds two masks."))
 
 
 def blind_row(laid: Laid, flow: MaskedAttention) -> None:
@@ -498,11 +498,11 @@ def _side_by_side(
 ) -> None:
     """Show weights in one row of the page, each with its words."""
     columns = st.columns(len(maps))
-    for n, (column, title, words) in enumerate(zip(columns, maps, captions, strict=True)):
+    for n, (column, title, message) in enumerate(zip(columns, maps, captions, strict=True)):
         with column:
             weights = board(title, maps[title], query, columns=key, scale="share")
             number_sheet([SheetLine("", (weights,))], key=f"masks-{name}-{n}", fits=True)
-            st.caption(words)
+            st.caption(message)
 
 
 def _short(value: float) -> str:

@@ -166,8 +166,8 @@ def answers_at(run: Run, step: int) -> Answers | None:
 def _progress(evaluation: Asked[Evaluation], step: int) -> None:
     if evaluation.future.done():
         state.rerun()
-    words = _("The weights of step {step} answer the validation set …", step=f"{step:,}")
-    st.progress(evaluation.work.share, words)
+    message = _("The weights of step {step} answer the validation set …", step=f"{step:,}")
+    st.progress(evaluation.work.share, message)
 
 
 def _draw(run: Run, answers: Answers) -> None:
@@ -226,18 +226,18 @@ def matrix(
         name=_("Predicted for each true class; press a cell for its examples"),
         on_pick=pick,
     )
-    words = [_("Rows: true; columns: predicted. Press a cell for examples.")]
+    message = [_("Rows are true classes, columns are predicted. Press a cell for examples.")]
     if answers.unit == "token":
-        words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
+        message.append(_("Each token is predicted from the true prefix (teacher forcing)."))
     if OTHERS in numbers:
-        words.append(
+        message.append(
             _(
                 "The {n} most confused of {all} classes; … means all others.",
                 n=len(single),
                 all=len(answers.names),
             )
         )
-    st.caption(" ".join(words))
+    st.caption(" ".join(message))
 
 
 def summary(run: Run, answers: Answers) -> str:
@@ -246,15 +246,15 @@ def summary(run: Run, answers: Answers) -> str:
         data = paragraph("mistakes/opened")
     elif answers.n_examples < answers.n_all:
         data = _(
-            "The first {n} of {all} validation examples; the test set is not touched.",
+            "The first {n} of {all} validation examples. The test set is not used.",
             n=f"{answers.n_examples:,}",
             all=f"{answers.n_all:,}",
         )
     else:
-        data = _("The test set is not touched.")
-    words = f"{counts} {data}"
+        data = _("The test set is not used.")
+    message = f"{counts} {data}"
     alike = n_like_training(run, answers)
-    return f"{words} {paragraph('mistakes/alike', n=f'{alike:,}')}" if alike else words
+    return f"{message} {paragraph('mistakes/alike', n=f'{alike:,}')}" if alike else message
 
 
 def measured_then(run: Run, step: int) -> str:
@@ -264,7 +264,7 @@ def measured_then(run: Run, step: int) -> str:
     if not is_past.any():
         return ""
     return _(
-        "During training, at step {at}: {share} of the answers right.",
+        "At step {at} of the training, {share} of the answers were right.",
         share=show.percent(float(curve["accuracy"][is_past][-1])),
         at=f"{int(curve['step'][is_past][-1]):,}",
     )
@@ -274,7 +274,7 @@ def _counted(answers: Answers) -> str:
     is_right, _loss = by_example(answers)
     n, wrong = len(is_right), int((~is_right).sum())
     low, high = wilson(n - wrong, n)
-    words = paragraph(
+    message = paragraph(
         "mistakes/wrong",
         n=f"{n:,}",
         wrong=f"{wrong:,}",
@@ -283,12 +283,12 @@ def _counted(answers: Answers) -> str:
         high=show.percent(high),
     )
     if answers.unit != "token":
-        return words
+        return message
     tokens, total = show.percent(answers.accuracy), f"{len(answers.truth):,}"
     forced = _(
         "With teacher forcing, {tokens} of {all} tokens are right.", tokens=tokens, all=total
     )
-    return f"{words} {forced}"
+    return f"{message} {forced}"
 
 
 def _language(answers: Answers) -> str:
@@ -360,15 +360,15 @@ def _only(answers: Answers, cell: Cell, n: int) -> None:
     values = {"truth": truth, "predicted": predicted, "n": f"{n:,}"}
     is_right, is_text = cell[0] == cell[1] != OTHERS, answers.written is not None
     if is_text and is_right:
-        words = _("**{truth}**, right: {n} tokens", **values)
+        message = _("**{truth}**, right: {n} tokens", **values)
     elif is_text:
-        words = _("**{truth}** taken for **{predicted}**: {n} tokens", **values)
+        message = _("**{truth}** taken for **{predicted}**: {n} tokens", **values)
     elif is_right:
-        words = _("**{truth}**, right: {n}", **values)
+        message = _("**{truth}**, right: {n}", **values)
     else:
-        words = _("**{truth}** taken for **{predicted}**: {n}", **values)
+        message = _("**{truth}** taken for **{predicted}**: {n}", **values)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(words, width="content")
+        st.markdown(message, width="content")
         st.button(
             _("All errors"),
             icon=":material/filter_alt_off:",
@@ -443,7 +443,7 @@ def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
             token = _name(answers, int(answers.truth[place]))
             st.markdown(f"{escape(before)} **:orange[{token}]**")
             words = _(
-                "{loss} nats; expected {predicted} with {confidence}",
+                "{loss} nats; predicted {predicted} with {confidence}",
                 loss=f"{float(answers.loss[place]):.2f}",
                 predicted=_name(answers, int(answers.predicted[place])),
                 confidence=show.percent(float(answers.confidence[place])),
@@ -469,18 +469,18 @@ def groups(run: Run, answers: Answers, by: str) -> None:
     if counted.empty:
         st.caption(_("No example shows a known pattern."))
         return
-    words = [_("Bars: 95% confidence.")]
+    message = [_("Bars are 95% intervals.")]
     if way.is_of_texts and answers.written is not None:
-        words.append(_("A text counts if all of it is right, written alone."))
+        message.append(_("A text counts if the model writes all of it correctly on its own."))
     if by == "pattern":
-        words.append(_("An example may show several patterns."))
+        message.append(_("An example may show several patterns."))
     if by == "frequency":
-        words.append(_("Frequency: rank in training, 1 the most frequent."))
+        message.append(_("Frequency is the rank in training; 1 is the most frequent."))
     if getattr(run.experiment.task.facts, "hides", False):
-        words.append(_("Several answers may fit."))
+        message.append(_("Several answers may fit."))
     of = "loss" if answers.is_language else "accuracy"
     figure = plots.by_group(counted, _(way.label), of)
-    show.figure(figure, " ".join(words), key="mistakes-groups")
+    show.figure(figure, " ".join(message), key="mistakes-groups")
 
 
 def tokens(run: Run, answers: Answers) -> None:
@@ -513,18 +513,20 @@ def calibrated(run: Run, answers: Answers) -> None:
     accuracy = answers.accuracy
     values = {"confidence": show.percent(confidence), "right": show.percent(accuracy)}
     if confidence > accuracy + error / 2:
-        words = _("Overconfident: {confidence} confident on average, {right} right.", **values)
+        message = _("Overconfident: {confidence} confident on average, {right} right.", **values)
     elif confidence < accuracy - error / 2:
-        words = _("Underconfident: {confidence} confident on average, {right} right.", **values)
+        message = _("Underconfident: {confidence} confident on average, {right} right.", **values)
     else:
-        words = _("Well calibrated: {confidence} confident on average, {right} right.", **values)
+        message = _("Well calibrated: {confidence} confident on average, {right} right.", **values)
     expected = _(
         "Expected calibration error: **{error}** over {n} predictions.",
         error=show.percent(error),
         n=f"{len(answers.truth):,}",
     )
-    st.markdown(f"{words} {expected}")
-    show.figure(plots.reliability(bins), _("Numbers: answers per bin."), key="mistakes-calibration")
+    st.markdown(f"{message} {expected}")
+    show.figure(
+        plots.reliability(bins), _("Numbers are answers per bin."), key="mistakes-calibration"
+    )
 
 
 def scores(run: Run, answers: Answers) -> None:

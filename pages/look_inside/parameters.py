@@ -237,7 +237,7 @@ def _weights(chosen: Chosen) -> None:
         return
     offered = view.choice(N_("Which weights"), {name: name for name in histograms}, is_list=True)
     name = str(view.one(offered, "weights", SCOPE))
-    shares, words = histograms[name]
+    shares, message = histograms[name]
     show.figure(
         chart(
             shares,
@@ -248,7 +248,7 @@ def _weights(chosen: Chosen) -> None:
             labels={"weight": _("weight of {title}", title=name)},
             height=320,
         ),
-        _("Look for weights that training moved. {words}", words=_(words)),
+        _("Look for weights that training moved. {words}", words=_(message)),
         key="parameters-histogram",
     )
 
@@ -274,7 +274,7 @@ def _activation(chosen: Chosen) -> None:
     looks[name] |= {"dash": "solid", "width": 5}
     words = {
         "output": _("This model's curve is thick."),
-        "slope": _("The slopes: what a gradient is multiplied by."),
+        "slope": _("The slopes multiply the gradient."),
     }
     for column, (what, caption) in zip(st.columns(2), words.items(), strict=True):
         with column:
@@ -377,7 +377,7 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     )
     show.figure(
         figure,
-        _("Step {n}: the share of each expert in each token.", n=f"{step:,}"),
+        _("The share of each expert in each token at step {n}.", n=f"{step:,}"),
         key="experts-routes",
     )
     loads, n_tokens = feed_forward.loads(run, module, steps)
@@ -388,7 +388,7 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     reference_line(figure, x=step)
     show.figure(
         figure,
-        _("How many of the examples’ tokens each expert gets, over the training."),
+        _("The share of the examples’ tokens that each expert gets during training."),
         key="experts-loads",
     )
 
@@ -398,14 +398,14 @@ def _dead(numbers: list[str], n_tokens: int) -> None:
     if not numbers:
         st.caption(_("Every expert gets some of the {n} tokens.", n=f"{n_tokens:,}"))
         return
-    words = ngettext(
+    message = ngettext(
         "Dead at this step: expert {names} gets none of the {tokens} tokens.",
         "Dead at this step: experts {names} get none of the {tokens} tokens.",
         len(numbers),
         names=", ".join(numbers),
         tokens=f"{n_tokens:,}",
     )
-    st.caption(f":orange[:material/warning: {words}]")
+    st.caption(f":orange[:material/warning: {message}]")
 
 
 def _balance(run: Run) -> None:
@@ -417,8 +417,8 @@ def _balance(run: Run) -> None:
     figure = learning_curve(curves, "balance", title=title, total_steps=steps)
     reference_line(figure, y=1.0, words=_("alike"), is_below=True)
     weight = getattr(run.experiment.model, "balance_weight", 0.0)
-    words = paragraph("architecture/balance", weight=f"{weight:g}")
-    show.figure(figure, words, key="experts-balance")
+    message = paragraph("architecture/balance", weight=f"{weight:g}")
+    show.figure(figure, message, key="experts-balance")
 
 
 if __name__ == "__main__":

@@ -166,7 +166,9 @@ def sinusoidal(run: Run | None, _step: int) -> None:
     pair = position_tables.waves(table, chosen.pair)
     waves = chart(pair, x="position", y=names, reference=border)
     matrix = plots.matrix(table, _("dimension"), _("position"), limit=1.0)
-    fast = _("Fast waves (left) tell neighbours apart, slow ones start from end.")
+    fast = _(
+        "Fast waves (left) separate neighbours; slow waves separate the beginning from the end."
+    )
     show.beside((waves, caption, "positions-waves"), (matrix, fast, "positions-matrix"))
     found = position_tables.products(table)
     starts = {name: _("from position {n}", n=name) for name in found.columns[1:]}
@@ -210,12 +212,16 @@ def _trained(run: Run | None) -> tuple[int, str] | None:
     """
     if run is not None:
         name = escape(run.meta.name)
-        return sequence_len(run.experiment), _("Dotted: longest sequence of “{name}”.", name=name)
+        return sequence_len(run.experiment), _(
+            "The dotted line is the longest sequence of “{name}”.", name=name
+        )
     try:
         edited = Experiment.parse(state.draft())
     except ConfigError:
         return None
-    return sequence_len(edited), _("Dotted: longest sequence of the edited configuration.")
+    return sequence_len(edited), _(
+        "The dotted line is the longest sequence of the edited configuration."
+    )
 
 
 def rotary(run: Run | None, _step: int) -> None:
@@ -275,7 +281,9 @@ def added(kind: Position, _run: Run | None, _step: int) -> None:
         )
         for lines, title in ((bias, _("added to the score")), (weights, _("weight")))
     ]
-    steep = _("The last query's weights for equal scores: steep heads read the last few tokens.")
+    steep = _(
+        "The last query's weights if all scores are equal. Steep heads read the last few tokens."
+    )
     show.beside(
         (figures[0], _(kind.by_distance), f"positions-{kind.name}-bias"),
         (figures[1], steep, f"positions-{kind.name}-weights"),
@@ -317,14 +325,14 @@ def _learned_buckets(run: Run, step: int) -> None:
     figures = []
     for stack, (offsets, biases) in by_stack.items():
         heads = {_("head {n}", n=i + 1): row for i, row in enumerate(biases)}
-        words = paragraph(
+        message = paragraph(
             "positions/biases",
             stack=_(STACKS[stack]),
             name=escape(run.meta.name),
             step=f"{step:,}",
         )
         figure = _by_offset({"offset": offsets, **heads}, _("added to the score"))
-        figures.append((figure, words, f"positions-biases-{stack}"))
+        figures.append((figure, message, f"positions-biases-{stack}"))
     show.beside(*figures)
 
 
@@ -349,7 +357,7 @@ def learned(run: Run | None, step: int) -> None:
 def _unlearned(run: Run) -> str:
     model = run.experiment.model
     if not model.has_blocks:
-        return _("The current run is an RNN: it has no positions to learn.")
+        return _("The current run is an RNN and has no positions to learn.")
     kind = POSITIONS[built(model).position]
     if kind.acts_on == "nothing":
         return _("The current run has no positions.")
@@ -412,13 +420,15 @@ def _alike(run: Run, table: Floats, step: int, *, is_of_patches: bool) -> str:
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
         rows = rows[: sequence_len(run.experiment)]  # training never reaches the others
-    near = beside, below, apart = position_tables.nearness(position_tables.cosines(rows), side)
+    near = beside, below, differences = position_tables.nearness(
+        position_tables.cosines(rows), side
+    )
     return paragraph(
         f"positions/{'cosines' if side is None else 'cosines-of-patches'}",
         step=f"{step:,}",
         beside=beside,
         below=below,
-        others=apart,
+        others=differences,
         verdict=_(position_tables.nearness_text(*near)),
     )
 
@@ -437,8 +447,8 @@ def patches(run: Run | None, step: int) -> None:
     made = {
         words: position_tables.patch_table(side, chosen.d_model, chosen.base, is_2d=is_2d)
         for words, is_2d in (
-            (_("2-D waves: down is as far as right."), True),
-            (_("Waves row after row: the patch below is far."), False),
+            (_("With 2-D waves, a step down is as far as a step right."), True),
+            (_("With waves row after row, the patch below is far."), False),
         )
     }
     if learned_rows is not None and usual == side:

@@ -63,9 +63,9 @@ def _own(run: Run | None) -> Study | None:
         return None
     task = _(experiment.task.facts.label)
     if run is None:
-        st.markdown(_("Task and sizes of the Train page: **{task}**.", task=task))
+        st.markdown(_("The task and sizes are from the Train page: **{task}**.", task=task))
     else:
-        st.markdown(_("Task and sizes of **{name}**.", name=escape(run.meta.name)))
+        st.markdown(_("The task and sizes are those of **{name}**.", name=escape(run.meta.name)))
     usual = min(600, max(100, steps_of_it // 100 * 100))
     offered = view.number(
         N_("Steps of each run"),
@@ -73,7 +73,7 @@ def _own(run: Run | None) -> Study | None:
         3000,
         usual,
         step=100,
-        help=N_("One seed, the same batches."),
+        help=N_("All runs use one seed and the same batches."),
         of=experiment.task.name,
     )
     try:
@@ -100,9 +100,9 @@ def _curves(chosen: Study, trained: StudyRuns) -> None:
     last = comparison.learning_curves(
         chosen, trained, column, title, caption, key="positions-race-curves"
     )
-    words = most_accurate(last, getattr(chosen.base.task, "n_validation", 0))
-    if words is not None:
-        st.markdown(_(words))
+    message = most_accurate(last, getattr(chosen.base.task, "n_validation", 0))
+    if message is not None:
+        st.markdown(_(message))
 
 
 def _measure(experiment: Experiment) -> tuple[str, str]:
@@ -130,8 +130,8 @@ def _beyond(shown: Mapping[str, Run]) -> None:
             except ValueError as error:
                 show.problem(error)
     if not measured:
-        words = _("Longer sequences are measured once a run finishes.")
-        st.info(words, icon=":material/hourglass_empty:")
+        message = _("Longer sequences are measured once a run finishes.")
+        st.info(message, icon=":material/hourglass_empty:")
         return
     series = {
         name: (_(POSITIONS[name].label), table["length"].to_numpy(), table["tokens"].to_numpy())
@@ -168,7 +168,7 @@ def shuffled(moment: Moment | None) -> None:
             N_("A sentence"),
             EXAMPLE if moment is None else str(moment.item.get("src_text") or EXAMPLE),
             MAX_TEXT,
-            help=N_("With words of the current run's task, its model answers too."),
+            help=N_("Use words of the current run's task, and its model answers, too."),
             of="own" if moment is None else f"{moment.run.id}-{moment.example}",
         )
         text = str(view.one(sentence, "text", SCOPE))

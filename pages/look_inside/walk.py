@@ -53,7 +53,7 @@ class WalkSource:
 
     source: str = view.choice(
         N_("Walk through"),
-        {MINE: N_("A model of mine"), BOOK: N_("Textbook example")},
+        {MINE: N_("My model"), BOOK: N_("Textbook example")},
         query="walk-source",
         help=lambda: paragraph("walk/textbook"),
     )
@@ -296,8 +296,8 @@ def _untrained(text: str) -> Subject:
 
     walked = subject(Experiment.model_validate_json(text))
     if walked.is_real:
-        return with_note(walked, N_("This model is untrained: its numbers are random."))
-    return with_note(walked, N_("This model is large: shapes only."))
+        return with_note(walked, N_("This model is untrained, so its numbers are random."))
+    return with_note(walked, N_("This model is large, so you see only shapes."))
 
 
 @byte_cache.cached

@@ -185,10 +185,10 @@ def named(step: Step, subject: Subject, scheme: Scheme, layer: int) -> None:
     """Show what others call the step's modules, tensors and sizes."""
     if scheme == "ours":
         return
-    found = called(step, subject.config, subject.shape, scheme, layer)
+    names = called(step, subject.config, subject.shape, scheme, layer)
     lines = [
-        f"- `{ours}`: {', '.join(f'`{name}`' for name in theirs)}" for ours, theirs in found.items()
-    ] or [_("It has no name for what is here.")]
+        f"- `{ours}`: {', '.join(f'`{name}`' for name in theirs)}" for ours, theirs in names.items()
+    ] or [_("It has no name for this.")]
     st.markdown("\n".join([f"**{_(SCHEME_LABELS[scheme])}**", "", *lines]))
 
 
@@ -220,7 +220,8 @@ def tensor(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> 
     chosen = every[name]
     if not chosen.has_values:
         st.info(
-            _("Shapes only: this model is too large for numbers."), icon=":material/straighten:"
+            _("This model is too large for numbers, so you see only shapes."),
+            icon=":material/straighten:",
         )
         return
     values, starts = _slice(chosen, subject, example)
@@ -240,7 +241,9 @@ def tensor(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> 
         words=words,
     )
     shape = " x ".join(map(str, values.shape))
-    caption = _("{name}: {shape} numbers; point at a cell.", name=chosen.name, shape=shape)
+    caption = _(
+        "Point at a cell of {name} ({shape}) to see its number.", name=chosen.name, shape=shape
+    )
     show.figure(figure, caption, key="walk-map")
 
 

@@ -50,7 +50,7 @@ def test_a_patch_is_chosen_and_a_digit_of_ones_own_is_read_whichever_way_it_come
     tab = open_tab(DIGITS)
     expect(tab.main.get_by_text("Mean attention per patch")).to_be_visible()
     tab.pick("Attention of which patch", "Patch 2,3")
-    expect(tab.main.get_by_text("Where the outlined patch looks")).to_be_visible()
+    expect(tab.main.get_by_text("Does the outlined patch look")).to_be_visible()
     expect(tab.page).to_have_url(re.compile(r"patch=2(%2C|,)3"))
     patches = tab.main.locator(PATCHES)
     expect(patches).to_have_attribute("tabindex", "0")  # it listens to keys

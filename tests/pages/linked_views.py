@@ -21,7 +21,7 @@ from pages.learn.practice import page as practice
 from pages.learn.practice import speed
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
 from pages.look_inside.attention import deeper, maps, own
-from pages.look_inside.knockouts import causes, closer
+from pages.look_inside.knockouts import closer
 from pages.look_inside.knockouts import page as knockouts
 from pages.teach import classroom
 from pages.train.own_data import report as own_report
@@ -98,7 +98,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "attention": _of_views(maps) | _of_views(own) | _of_views(deeper),
     "try": _of_views(writing) | _of_views(pictures) | _of(try_it.VIEW),
     "mistakes": _of_views(mistakes),
-    "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
+    "knockouts": _of_views(knockouts) | _of_views(closer) | _of(OFF),
     "challenges": _of_views(challenges)
     | _of_views(find)
     | _of((view.placed(find.pair_field("1"), "pair", "").parameter,)),

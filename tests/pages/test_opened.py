@@ -79,7 +79,7 @@ def test_attention_says_what_the_head_of_a_model_answers(opened, store, open_pag
     app = open_page("look_inside/attention/page.py", run=run.id)
     assert "MASK" in said(app)
     app = open_page("look_inside/attention/page.py", run=run.id, example="own", text="the [MASK]s")
-    assert "guess a word" in said(app)
+    assert "for each word to guess" in said(app)
     assert "%, " in said(app)
     assert "guesses the word of" in said(open_page("train/page.py", run=run.id))
     folder = classifier(tmp_path / "another", problem_type="regression")
@@ -108,7 +108,7 @@ def test_a_head_of_a_pretrained_model_gets_another_pattern(name, opened, open_pa
         off="none",
     )
     assert not app.error
-    assert "Other answers:" in said(app)
+    assert "answers change.**" in said(app)
     (how,) = (one.value for one in app.button_group if one.label == "Replace by")
     assert how == "even"
 

@@ -74,7 +74,7 @@ def test_knockouts_show_what_the_model_loses_on_its_first_200_validation_example
 def test_mistakes_counts_the_pictures_that_the_model_gets_wrong():
     app = opened_at("look_inside/mistakes.py", run=DIGITS.id)
     wrong = round(500 * (1 - scores(trained(DIGITS), n=500)[0]))
-    assert f"**{wrong} of 500** validation examples wrong" in said(app)
+    assert f"**{wrong} of 500** validation examples are wrong" in said(app)
 
 
 def test_the_stage_and_the_curves_get_the_numbers_of_the_events():

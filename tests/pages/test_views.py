@@ -153,6 +153,11 @@ SHOWN: list[tuple[str, Query, Query]] = [
     ("knockouts", {"off": "none", "view": "causes", "other": "4"}, DIGITS),
     (
         "knockouts",
+        {"off": "none", "map-kind": "decoder", "map-layer": "2", "map-head": "3"},
+        KOREAN,
+    ),
+    (
+        "knockouts",
         {
             "off": "decoder.3.cross",
             "how": "even",

@@ -61,22 +61,22 @@ _TALLEST = {_TABLE: 460, _ALIGNED: 340}  # pixels
 
 def faded(shown: Shown) -> list[bool]:
     """Return which of all heads the filter of their table fades."""
-    name, least = st.session_state.get(_FIGURE), st.session_state.get(_MIN, 0.0)
-    if not name or not least or shown.chosen.deeper != "heads":
+    name, threshold = st.session_state.get(_FIGURE), st.session_state.get(_MIN, 0.0)
+    if not name or not threshold or shown.chosen.deeper != "heads":
         return []
     try:
         figures = head_table.displayed(head_table.table_of_step(shown.run, shown.step))
     except ValueError:
         return []
     of_kind = figures[figures["kind"] == shown.chosen.kind]
-    return [not value >= least for value in of_kind.get(name, ())]
+    return [not value >= threshold for value in of_kind.get(name, ())]
 
 
 def heads(shown: Shown) -> None:
     """Show the figures of the heads; a chosen row opens its head."""
     run, kind = shown.run, shown.chosen.kind
     try:
-        measured, words = _measured(run, shown.step)
+        measured, message = _head_table(run, shown.step)
     except ValueError as error:
         show.problem(error)
         return
@@ -106,11 +106,13 @@ def heads(shown: Shown) -> None:
     worded = frame.assign(label=frame["label"].map(_)).replace(
         {"kind": {name: _(each.label) for name, each in KINDS.items()}}
     )
-    _pick(run, worded.drop(columns=repeated), frame, _TABLE, _columns(measured["unit"].iloc[0]))
-    st.caption(words)
+    _head_list(
+        run, worded.drop(columns=repeated), frame, _TABLE, _columns(measured["unit"].iloc[0])
+    )
+    st.caption(message)
 
 
-def _pick(
+def _head_list(
     run: Run, shown: pd.DataFrame, frame: pd.DataFrame, key: str, columns: Mapping[str, Any]
 ) -> None:
     """Show a table of heads, of a row each in a frame; one that is picked opens its head."""
@@ -132,23 +134,23 @@ def _pick(
     )
 
 
-def _measured(run: Run, step: int) -> tuple[pd.DataFrame, str]:
+def _head_table(run: Run, step: int) -> tuple[pd.DataFrame, str]:
     """Return the table of the heads, and a sentence on where it was measured. Raises ValueError."""
     if run.has_checkpoint and st.toggle(
         _("Use the validation set"),
         key="attention-validation",
-        help=_("Up to 1,000 validation examples, last checkpoint."),
+        help=_("Uses up to 1,000 validation examples and the last checkpoint."),
     ):
         with st.spinner(_("Reading the validation set …")):
-            found = head_table.over_validation(run)
-        n, n_all, last = found[["n_examples", "n_all", "step"]].iloc[0]
-        words = paragraph(
+            table = head_table.over_validation(run)
+        n, n_all, last = table[["n_examples", "n_all", "step"]].iloc[0]
+        message = paragraph(
             "attention/heads-validation", n=f"{n:,}", all=f"{n_all:,}", step=f"{last:,}"
         )
-        return found, words
-    found = head_table.table_of_step(run, step)
-    n = found["n_examples"].iloc[0]
-    return found, paragraph("attention/heads-examples", n=n, step=f"{step:,}")
+        return table, message
+    table = head_table.table_of_step(run, step)
+    n = table["n_examples"].iloc[0]
+    return table, paragraph("attention/heads-examples", n=n, step=f"{step:,}")
 
 
 def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
@@ -163,9 +165,11 @@ def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
         "aligned": share(_("On the true source")),
         "aer": None,
         "entropy": number(
-            _("Entropy (nats)"), format="%.2f", help=_("0: one key per query; log n: about n keys.")
+            _("Entropy (nats)"),
+            format="%.2f",
+            help=_("0 means one key per query; log n means about n keys."),
         ),
-        "evenness": share(_("Even spread"), help=_("100%: reads everything equally.")),
+        "evenness": share(_("Even spread"), help=_("100% means equal attention to all keys.")),
         "distance": number(
             _("Distance ({unit})", unit=unit),
             format="%.2f",
@@ -182,27 +186,30 @@ def aligning(shown: Shown) -> None:
     """Show the score of every head over the training, and name the one that learned to align."""
     run = shown.run
     scores = alignment.score_over_training(run)
-    here = scores[scores["step"] == shown.step]
-    best = alignment.best_head(here.to_dict("records"))
+    at_step = scores[scores["step"] == shown.step]
+    best = alignment.best_head(at_step.to_dict("records"))
     if best is None:
         show.problem(_("The heads of this step cannot be scored."))
         return
     head = str(best["module"]), int(best["head"]) - 1
-    st.markdown(_verdict(scores, best, len(here)))
+    st.markdown(_verdict(scores, best, len(at_step)))
     left, right = st.columns([5, 4], gap="medium")
     with left:
         show.figure(
             score_lines(scores, chosen=head, at_step=shown.step),
-            _("Attention on the true source; dotted: even attention."),
+            _("Attention on the true source. The dotted line is even attention."),
             key="attention-alignment",
         )
     with right:
-        frame = here.sort_values("share", ascending=False).reset_index(drop=True)
-        help = _("Alignment error rate (Och & Ney 2003); 0: every row’s strongest cell is true.")
+        frame = at_step.sort_values("share", ascending=False).reset_index(drop=True)
+        help = _(
+            "Alignment error rate (Och & Ney 2003). 0 means that every row’s strongest "
+            "cell is true."
+        )
         rate = st.column_config.NumberColumn(_("Error rate"), format="%.3f", help=help)
-        known = _columns()
-        columns = {**known, "share": known["aligned"], "aer": rate}
-        _pick(run, frame[["layer", "head", "share", "aer"]], frame, _ALIGNED, columns)
+        names = _columns()
+        columns = {**names, "share": names["aligned"], "aer": rate}
+        _head_list(run, frame[["layer", "head", "share", "aer"]], frame, _ALIGNED, columns)
         st.caption(_("Click beside a row to open that head."))
     if run.experiment.model.family == "decoder-only":
         st.caption(paragraph("attention/single-sequence"))
@@ -220,16 +227,16 @@ def _verdict(scores: pd.DataFrame, best: alignment.Row, n_heads: int) -> str:
     if aligned.empty:
         return paragraph("attention/no-head-aligns", **values)
     if len(aligned) == 1:
-        words = paragraph("attention/one-head-aligns", **values)
+        message = paragraph("attention/one-head-aligns", **values)
         step = alignment.formed_at(scores, best["module"], best["head"])
     else:
         low, high = (show.percent(end) for end in aligned["share"].agg(["min", "max"]))
         n = {"n": len(aligned), "n_heads": n_heads}
-        words = paragraph("attention/heads-align", low=low, high=high, **n, **values)
+        message = paragraph("attention/heads-align", low=low, high=high, **n, **values)
         step = int(aligned["since"].max()) if len(aligned) == n_heads else None
     if n_heads == 1 or step is None:
-        return words
-    return words + " " + _("Aligned from step {step} on.", step=f"{step:,}")
+        return message
+    return message + " " + _("Aligned from step {step} on.", step=f"{step:,}")
 
 
 class Versus(NamedTuple):
@@ -241,19 +248,19 @@ class Versus(NamedTuple):
     run: str | None = None
 
 
-def _versus(of: str = "") -> Any:
+def _versus_field(of: str = "") -> Any:
     return view.written(
         r"([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})\.([0-9]{0,9})\.(.*)",
         N_("layer, head, step and run, such as 1.2.."),
         lambda layer, head, step, run: Versus(
             int(layer) - 1, int(head) - 1, int(step) if step else None, run or None
         ),
-        lambda one: ".".join(
+        lambda versus: ".".join(
             (
-                str(one.layer + 1),
-                str(one.head + 1),
-                "" if one.step is None else str(one.step),
-                one.run or "",
+                str(versus.layer + 1),
+                str(versus.head + 1),
+                "" if versus.step is None else str(versus.step),
+                versus.run or "",
             )
         ),
         of=of,
@@ -264,14 +271,14 @@ def _versus(of: str = "") -> Any:
 class Comparison:
     """What the shown head is compared with: at first the next head, or the first snapshot."""
 
-    versus: tuple[int, int, int | None, str | None] | None = _versus()
+    versus: tuple[int, int, int | None, str | None] | None = _versus_field()
 
 
 def compared(shown: Shown) -> None:
     """Choose what to compare the shown head with; show both maps and their difference."""
     run, chosen = shown.run, shown.chosen
-    asked = view.ask(Comparison, SCOPE, versus=_versus(run.id)).versus
-    versus = None if asked is None else Versus(*asked)
+    linked = view.ask(Comparison, SCOPE, versus=_versus_field(run.id)).versus
+    versus = None if linked is None else Versus(*linked)
     n_heads, steps = run.experiment.model.n_heads, run.snapshot_steps()
     if versus is None and n_heads > 1:
         versus = Versus(chosen.layer, (chosen.head + 1) % n_heads)
@@ -367,8 +374,8 @@ def _side_by_side(shown: Shown, other: Run, versus: Versus, their_module: str) -
     whose = "" if other.id == run.id else f": {escape(other.meta.name)}"
     top = None if chosen.kind in OF_PICTURES else 1.0
     figures = [
-        (_place(chosen, example.step), head_map(left, top=top)),
-        (_place(versus, theirs.step) + whose, head_map(right, top=top)),
+        (_head_name(chosen, example.step), head_map(left, top=top)),
+        (_head_name(versus, theirs.step) + whose, head_map(right, top=top)),
         (
             _("Second minus first"),
             difference_map(left, right, names=(_("first"), _("second"))),
@@ -398,11 +405,11 @@ def _seen_by(shown: Shown, other: Run, versus: Versus) -> Example:
     return example_of(other.experiment, probe, other.snapshot(step), index)
 
 
-def _place(of: Any, step: int) -> str:
+def _head_name(chosen: Any, step: int) -> str:
     return _(
         "Layer {layer}, head {head}, step {step}",
-        layer=of.layer + 1,
-        head=of.head + 1,
+        layer=chosen.layer + 1,
+        head=chosen.head + 1,
         step=f"{step:,}",
     )
 
@@ -410,7 +417,7 @@ def _place(of: Any, step: int) -> str:
 def arithmetic(shown: Shown) -> None:
     """Show how the weight of the chosen cell is computed, with the model's own numbers."""
     place, names = cell_of(shown), shown.names
-    words = rows(shown.experiment, shown.example.item, shown.module, shown.rows_by).words
+    row_names = rows(shown.experiment, shown.example.item, shown.module, shown.rows_by).words
     query, key = "attention-cell-query", "attention-cell-key"
     st.session_state[query], st.session_state[key] = place
 
@@ -421,7 +428,7 @@ def arithmetic(shown: Shown) -> None:
         st.selectbox(
             _("Query (attends from)"),
             range(len(names.query)),
-            format_func=lambda i: _(words[i]),
+            format_func=lambda i: _(row_names[i]),
             key=query,
             on_change=picked,
             label_visibility="collapsed",
@@ -443,7 +450,7 @@ def arithmetic(shown: Shown) -> None:
             trace = trace_attention(shown.run, example.item, module, example.picture)
         else:
             trace = recorded_trace(shown.run, shown.number or 0, module)
-        found = attention_cell(shown.experiment, trace, shown.chosen.head, *place)
+        computed = attention_cell(shown.experiment, trace, shown.chosen.head, *place)
     except ValueError as error:
         show.problem(error)
         return
@@ -459,13 +466,13 @@ def arithmetic(shown: Shown) -> None:
     is_look = not shown.experiment.task.has_model
     product, score, softmax, output = st.columns([4, 3, 4, 4], gap="medium")
     with product:
-        _product(found)
+        _product(computed)
     with score:
-        _score(found, "" if is_look else built(shown.experiment.model).position)
+        _score(computed, "" if is_look else built(shown.experiment.model).position)
     with softmax:
-        _softmax(found, is_look=is_look)
+        _softmax(computed, is_look=is_look)
     with output:
-        _output(found, _(words[place[0]]))
+        _output(computed, _(row_names[place[0]]))
 
 
 def _dimensions(cell: AttentionCell, columns: dict[str, tuple[str, int]]) -> None:
@@ -539,9 +546,10 @@ def _softmax(cell: AttentionCell, *, is_look: bool) -> None:
     rows = cell.row
     if rows["may_attend"].all():  # a constant column would take the room of the weights
         rows = rows.drop(columns="may_attend")
-    here = np.arange(len(rows)) == cell.key_index  # in the cell: another column would hide weights
+    # marked in its cell, because another column would hide weights
+    is_chosen = np.arange(len(rows)) == cell.key_index
     st.dataframe(
-        rows.assign(token=np.where(here, rows["token"] + " ◀", rows["token"])),
+        rows.assign(token=np.where(is_chosen, rows["token"] + " ◀", rows["token"])),
         hide_index=True,
         height=min(_TALL, 38 + 35 * len(rows)),
         column_config={
@@ -558,19 +566,19 @@ def _softmax(cell: AttentionCell, *, is_look: bool) -> None:
     show.formula(rf"\frac{{{mine:.4f}}}{{{cell.total:.4f}}} = {cell.weight:.4f}")
     if cell.sink:
         share, value = f"{cell.sink / cell.total:.1%}", f"{cell.sink:.4f}"
-        words = _(
+        message = _(
             "The sink adds {value} to the denominator and takes {share} of this row.",
             value=value,
             share=share,
         )
         if is_look:
-            words = _(
-                "What the map does not show, a sink or keys outside the crop, adds {value} to the "
-                "denominator and takes {share} of this row.",
+            message = _(
+                "A sink or keys outside the crop add {value} to the denominator and take "
+                "{share} of this row.",
                 value=value,
                 share=share,
             )
-        st.caption(words)
+        st.caption(message)
 
 
 def _output(cell: AttentionCell, row: str) -> None:
@@ -591,7 +599,7 @@ def _output(cell: AttentionCell, row: str) -> None:
             share=f"{cell.share * 100:.1f}%",
         ),
         help=_(
-            "Projection onto the output; by length alone, {norm}.",
+            "Measured by projection onto the output. By length alone it is {norm}.",
             norm=f"{cell.norm_share * 100:.1f}%",
         ),
     )

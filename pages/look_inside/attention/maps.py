@@ -86,14 +86,14 @@ def _stretch(first: str, last: str) -> tuple[int, int] | None:
     return (int(first) - 1, int(last)) if int(first) <= int(last) else None
 
 
-def _place(count: int = _MAX + 1, first: int = 0, of: str = "") -> Any:
+def _number_field(count: int = _MAX + 1, first: int = 0, of: str = "") -> Any:
     """Keep a layer or a head, which counts from 1 in the link and from 0 here."""
     high = max(count - 1, 0)
     number = Number("", low=0, high=high, first=min(first, high), offset=1, always_in_url=True)
     return view.held(number, of=of)
 
 
-def _rows(kind: AttentionKind | None = None) -> Any:
+def _rows_field(kind: AttentionKind | None = None) -> Any:
     """Offer what the rows of a kind of attention are called by."""
     return view.choice(
         N_("Name rows by"),
@@ -105,7 +105,7 @@ def _rows(kind: AttentionKind | None = None) -> Any:
     )
 
 
-def _patch(names: tuple[str, ...] = ()) -> Any:
+def _patch_field(names: tuple[str, ...] = ()) -> Any:
     choice = Choice("", names=names, first=names[0] if names else "")
     return view.held(choice, when=lambda chosen: chosen.kind == "patches")
 
@@ -120,15 +120,15 @@ class Chosen:
     """
 
     kind: str = view.choice(N_("Attention"), {}, "", always_in_url=True)
-    layer: int = _place()
-    head: int = _place()
-    rows: str = _rows()
+    layer: int = _number_field()
+    head: int = _number_field()
+    rows: str = _rows_field()
     small: str = view.choice(
         N_("Small maps"),
         {"picture": N_("over the picture"), "matrix": N_("patch by patch")},
         when=lambda chosen: chosen.kind == "patches",
     )
-    patch: str = _patch()
+    patch: str = _patch_field()
     deeper: str = view.held(Choice("", names=tuple(QUESTIONS), first=""))
     cell: tuple[int, int] | None = view.written(
         f"{PLACE},{PLACE}",
@@ -177,7 +177,7 @@ def ask(run: Run) -> Chosen:
 
     def place(chosen: Any, which: int) -> Any:
         count = (len(of_kinds[chosen.kind]), n_heads)[which]
-        return _place(count, best.get(chosen.kind, (0, 0))[which], f"{run.id}-{chosen.kind}")
+        return _number_field(count, best.get(chosen.kind, (0, 0))[which], f"{run.id}-{chosen.kind}")
 
     return view.ask(
         Chosen,
@@ -185,8 +185,8 @@ def ask(run: Run) -> Chosen:
         kind=kind,
         layer=view.by(partial(place, which=0)),
         head=view.by(partial(place, which=1)),
-        rows=view.by(lambda chosen: _rows(kinds[chosen.kind])),
-        patch=_patch(patches_of(run)),
+        rows=view.by(lambda chosen: _rows_field(kinds[chosen.kind])),
+        patch=_patch_field(patches_of(run)),
     )
 
 
@@ -330,7 +330,7 @@ def film_of(run: Run, probe: Probe, kind: str, number: int, step: int) -> Film |
         for example in examples
     ]
     frames = [
-        _frame(experiment, example, _short(rows))
+        _frame_of(experiment, example, _short(rows))
         for example, rows in zip(examples, labels, strict=True)
     ]
     name = f"{run.id} {kind} {number}"
@@ -342,12 +342,12 @@ def _short(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(_(row["short"]) for row in rows)
 
 
-def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:
+def _frame_of(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:
     if example.probabilities is not None:
         best, label = int(example.probabilities.argmax()), example.item.get("label")
         share = show.percent(float(example.probabilities[best]))
-        words = _("{name}, with {share}", name=experiment.task.class_names[best], share=share)
-        return Frame(example.step, words, None if label is None else best == label, labels)
+        answer = _("{name}, with {share}", name=experiment.task.class_names[best], share=share)
+        return Frame(example.step, answer, None if label is None else best == label, labels)
     is_right = None
     if example.answer is not None and experiment.task.facts.answer != "text":
         is_right = tuple(example.answer) == tuple(example.item["tgt"])
@@ -396,7 +396,7 @@ def grid(shown: Shown, *, dim: list[bool]) -> None:
     st.caption(_("Click a head to see it large. {look_for}", look_for=_(shown.kind.look_for)))
     n = labels[0]["n_examples"] if labels else 0
     if n > 1:
-        st.caption(_("Labels: mean of {n} examples.", n=n))
+        st.caption(_("Labels are means over {n} examples.", n=n))
 
 
 def grid_style(shown: Shown, *, is_whole: bool = False) -> GridStyle:
@@ -435,25 +435,25 @@ def can_compute(run: Run) -> bool:
 
 def one_map(shown: Shown) -> None:
     """Show the chosen head as a map; a click or Enter on a cell opens its arithmetic."""
-    one = shown.head()
+    matrix = shown.head()
     is_computed = can_compute(shown.run)
-    figure = plots.head_map(one, top=shown.top)
+    figure = plots.head_map(matrix, top=shown.top)
     try:
         cells = alignment.truth_on_map(shown.experiment, shown.example.item, shown.module)
     except ValueError:  # nobody knows them
         cells = np.zeros(shown.names.shape, np.bool_)
-    truth = one.cut(cells)
+    truth = matrix.cut(cells)
     outline_cells(figure, truth, ORANGE)
-    _explanation(one, truth, shown.chosen.kind)
+    _explanation(matrix, truth, shown.chosen.kind)
     if is_computed and shown.chosen.deeper == ARITHMETIC:
         cells = np.zeros(shown.names.shape, np.bool_)
         cells[cell_of(shown)] = True
-        outline_cells(figure, one.cut(cells), VERMILION, 3)
+        outline_cells(figure, matrix.cut(cells), VERMILION, 3)
     figure.update_layout(
-        uirevision=f"{shown.chosen.kind} {one.query} {one.key}",
+        uirevision=f"{shown.chosen.kind} {matrix.query} {matrix.key}",
         height=min(figure.layout.height, HIGHEST),
     )
-    rows_before, keys_before = one.first
+    rows_before, keys_before = matrix.first
 
     def picked(query: int, key: int) -> None:
         choose(cell=(query + rows_before, key + keys_before), deeper=ARITHMETIC)
@@ -480,46 +480,46 @@ def cell_of(shown: Shown) -> tuple[int, int]:
     return int(row), int(column)
 
 
-def _explanation(one: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:
+def _explanation(matrix: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None:
     """Say in words what the frames mean and what the clearest row of the map reads."""
     sentences = []
     if truth.any():
         sentences.append(
-            _("Orange frames: the digit that the word names.")
+            _("Orange frames mark the digit that the word names.")
             if kind == "picture"
-            else _("Orange frames: the true source of each token.")
+            else _("Orange frames mark the true source of each token.")
         )
-    row = clearest_row(one.weights, one.allowed, truth)
+    row = clearest_row(matrix.weights, matrix.allowed, truth)
     if row is not None:
-        best = int(one.weights[row].argmax())
-        places = [name.split(",") for name in (one.query[row], one.key[best])]
-        if all(len(place) == 2 and all(map(str.isdigit, place)) for place in places):
-            words = _(
+        best = int(matrix.weights[row].argmax())
+        cells = [name.split(",") for name in (matrix.query[row], matrix.key[best])]
+        if all(len(place) == 2 and all(map(str.isdigit, place)) for place in cells):
+            sentence = _(
                 "The patch in row {row}, column {column} looks most at row {to_row}, column "
                 "{to_column} ({weight}).",
-                row=places[0][0],
-                column=places[0][1],
-                to_row=places[1][0],
-                to_column=places[1][1],
-                weight=f"{one.weights[row, best]:.2f}",
+                row=cells[0][0],
+                column=cells[0][1],
+                to_row=cells[1][0],
+                to_column=cells[1][1],
+                weight=f"{matrix.weights[row, best]:.2f}",
             )
         else:
-            words = _("For example, row {reading}.", reading=in_words(one, [row])[0])
-        sentences.append(words)
+            sentence = _("For example, row {reading}.", reading=in_words(matrix, [row])[0])
+        sentences.append(sentence)
     if sentences:
         st.caption(" ".join(sentences))
 
 
-def in_words(one: MapView, rows: Iterable[int]) -> list[str]:
+def in_words(matrix: MapView, rows: Iterable[int]) -> list[str]:
     """Return a sentence for each of some rows, safe in Markdown."""
-    best = np.asarray(one.weights).argmax(-1)
+    best = np.asarray(matrix.weights).argmax(-1)
     return [
         _(
-            "{query}: reads “{key}” ({place}) most, {weight}",
-            query=escape(one.query_words[i]),
-            key=escape(one.key[best[i]]),
-            place=best[i] + 1 + one.first[1],
-            weight=f"{one.weights[i, best[i]]:.3f}",
+            "{query}; reads “{key}” ({place}) most, {weight}",
+            query=escape(matrix.query_words[i]),
+            key=escape(matrix.key[best[i]]),
+            place=best[i] + 1 + matrix.first[1],
+            weight=f"{matrix.weights[i, best[i]]:.3f}",
         )
         for i in rows
     ]
@@ -527,10 +527,10 @@ def in_words(one: MapView, rows: Iterable[int]) -> list[str]:
 
 def list_in_words(shown: Shown) -> None:
     """Offer the map of the head as a list: each query and the key that it reads most."""
-    one = shown.head()
-    n = len(one.query_words)
+    matrix = shown.head()
+    n = len(matrix.query_words)
     with st.expander(_("This map in words"), icon=":material/text_fields:"):
-        rows = in_words(one, range(min(n, MAX_ROWS)))
+        rows = in_words(matrix, range(min(n, MAX_ROWS)))
         st.markdown("\n".join(f"- {line}" for line in rows))
         if n > MAX_ROWS:
             st.caption(_("The first {n} of {all} rows; “Export” has them all.", n=MAX_ROWS, all=n))

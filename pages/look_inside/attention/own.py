@@ -55,7 +55,7 @@ _SIDE = 76  # pixels to a side of the picture that is read
 _SHORT = 6  # letters of an answer that stand below a small picture
 
 
-def _own(of: str = "") -> Any:
+def _own_field(of: str = "") -> Any:
     return view.written(
         f"|{MISTAKES}|picture-.+|(?:test|validation)-0*[1-9][0-9]{{0,8}}",
         N_("mistakes, or picture-, test- or validation- and which"),
@@ -64,7 +64,7 @@ def _own(of: str = "") -> Any:
     )
 
 
-def _text(first: str = "") -> Any:
+def _text_field(first: str = "") -> Any:
     return view.held(Text("", first=first, most=MAX_TEXT))
 
 
@@ -76,8 +76,8 @@ class Own:
     and its number from 1, or "mistakes" for the first of them.
     """
 
-    own: str = _own()
-    text: str = _text()
+    own: str = _own_field()
+    text: str = _text_field()
 
     @property
     def is_mistake(self) -> bool:
@@ -92,23 +92,23 @@ class Own:
 def ask(run: Run, probe: Probe) -> Own:
     """Ask for one's own example, or a mistake of the model."""
     first = str(probe.items[0].get("src_text", ""))
-    given = view.ask(Own, SCOPE, own=_own(run.id), text=_text(first))
+    chosen = view.ask(Own, SCOPE, own=_own_field(run.id), text=_text_field(first))
     if has_right_answers(run.experiment.task):
         key = "attention-source"
-        st.session_state[key] = MISTAKES if given.is_mistake else OWN
+        st.session_state[key] = MISTAKES if chosen.is_mistake else OWN
         st.segmented_control(
             _("Input"),
             [OWN, MISTAKES],
             format_func={OWN: _("Your own"), MISTAKES: _("Mistakes")}.__getitem__,
             required=True,
             key=key,
-            on_change=lambda: _take(run, MISTAKES if st.session_state[key] == MISTAKES else ""),
-            help=_("Mistakes are unseen in training."),
+            on_change=lambda: _choose(run, MISTAKES if st.session_state[key] == MISTAKES else ""),
+            help=_("Mistakes are from the validation set."),
         )
-    return given
+    return chosen
 
 
-def _take(run: Run, own: str) -> None:
+def _choose(run: Run, own: str) -> None:
     """Look at another example."""
     choose(**{f"{run.id}-own": own})
 
@@ -133,36 +133,36 @@ def example(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
         show.problem(error)
         return None
     if example is not None:
-        words = ""
+        message = ""
         if run.experiment.training is not None:
-            words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
+            message = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
         if is_language(example.item):
-            words += " " + _("The maps are over your text, not its continuation.")
+            message += " " + _("The maps show your text, not its continuation.")
         elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
-            words += " " + _("The decoder reads what it wrote (no teacher forcing).")
-        st.caption(words.strip())
+            message += " " + _("The decoder reads what it wrote (no teacher forcing).")
+        st.caption(message.strip())
     return example
 
 
 def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
-    key, most = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
-    wanted = int(given.of("test") or 1)
-    if wanted > most:
+    key, n_test = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
+    number_in_link = int(given.of("test") or 1)
+    if number_in_link > n_test:
         show.problem(
-            _("There is no test picture {n}; the last one is {most}.", n=wanted, most=most)
+            _("There is no test picture {n}; the last is {most}.", n=number_in_link, most=n_test)
         )
-    st.session_state[key] = min(wanted, most)
+    st.session_state[key] = min(number_in_link, n_test)
     number = st.number_input(
         _("Test picture"),
         1,
-        most,
+        n_test,
         key=key,
-        on_change=lambda: _take(run, f"test-{st.session_state[key]}"),
+        on_change=lambda: _choose(run, f"test-{st.session_state[key]}"),
     )
     show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
     example = captions.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:
-        st.image(example.picture[0], width=160, caption=_("The picture that is described"))
+        st.image(example.picture[0], width=160, caption=_("The picture to describe"))
     return example
 
 
@@ -173,23 +173,23 @@ def picture(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
     pad with its answer.
     """
     facts = run.experiment.task_as(ImageTaskConfig).facts
-    made = _made(run)
-    if made is None and not given.of("picture"):
+    new = _new_picture(run)
+    if new is None and not given.of("picture"):
         return None
-    if made is None:
-        picture = _kept(run, given.of("picture"), facts)
+    if new is None:
+        picture = _picture_in_link(run, given.of("picture"), facts)
     else:
-        picture, notes = read_picture(run, made)
-        if isinstance(made, bytes):
+        picture, notes = read_picture(run, new)
+        if isinstance(new, bytes):
             st.caption(" ".join(notes))
-        _take(run, f"picture-{_keep(run, picture)}")
-        view.one(_own(run.id), "own", SCOPE)
+        _choose(run, f"picture-{_link_text(run, picture)}")
+        view.one(_own_field(run.id), "own", SCOPE)
     example = look_at_picture(run, picture)
     _answer(run, example)
     return example
 
 
-def _keep(run: Run, picture: npt.NDArray[np.uint8]) -> str:
+def _link_text(run: Run, picture: npt.NDArray[np.uint8]) -> str:
     """Return what the link says of a picture: all of it, or its mark where that is too long."""
     text = user_picture.to_text(picture)
     if len(text) <= MAX_IN_LINK:
@@ -199,17 +199,17 @@ def _keep(run: Run, picture: npt.NDArray[np.uint8]) -> str:
     return mark
 
 
-def _kept(run: Run, text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
+def _picture_in_link(run: Run, text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     """Return the picture that a link names. Raises StudentError where it is not here."""
     if not text.startswith(_LARGE):
-        st.caption(_("The picture from the link. Draw or upload another."))
+        st.caption(_("This picture is from the link. Draw or upload another."))
         return user_picture.from_text(text, facts)
     *names, picture = st.session_state.get(_PICTURE, ("", "", None))
     if names != [run.id, text]:
         raise StudentError("This picture is too large for a link. Upload it again.")
-    st.caption(_("The picture that you uploaded last. Upload another to replace it."))
-    kept: npt.NDArray[np.uint8] = picture
-    return kept
+    st.caption(_("This is your last upload. Upload another to replace it."))
+    stored: npt.NDArray[np.uint8] = picture
+    return stored
 
 
 def _answer(run: Run, example: Example) -> None:
@@ -230,8 +230,8 @@ def _answer(run: Run, example: Example) -> None:
     if since is None:
         st.markdown(_("Only the last weights read it as **{name}**.", name=name))
     else:
-        words = _("Read as **{name}** since step **{step}**.", step=f"{since:,}", name=name)
-        st.markdown(words)
+        message = _("Read as **{name}** since step **{step}**.", step=f"{since:,}", name=name)
+        st.markdown(message)
     key = "attention-own-step"
     if st.session_state.get(key) not in steps:
         st.session_state[key] = steps[-1]
@@ -244,7 +244,7 @@ def _answer(run: Run, example: Example) -> None:
     answer.details(run.experiment, (then,), at, name="")
 
 
-def _made(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
+def _new_picture(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
     """Ask for a drawing or a file; return the one that was changed last, None where it is gone.
 
     A change of either takes the picture out of the link.
@@ -252,13 +252,13 @@ def _made(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
     facts = run.experiment.task_as(ImageTaskConfig).facts
     drawn = None
     if facts.channels == 1:
-        drawn = digit_pad(key="attention-pad", on_change=partial(_changed, run, DRAWN))
+        drawn = digit_pad(key="attention-pad", on_change=partial(_remember_source, run, DRAWN))
     uploaded = st.file_uploader(
         _("Upload a picture"),
         type=["png", "jpg", "jpeg", "webp", "bmp"],
         key="attention-upload",
         max_upload_size=user_picture.MAX_BYTES // 10**6,
-        on_change=partial(_changed, run, UPLOADED),
+        on_change=partial(_remember_source, run, UPLOADED),
         help=_("Resized to {size} × {size} pixels.", size=facts.image_size),
     )
     return last_given(
@@ -277,9 +277,9 @@ def last_given(
     return uploaded if drawn is None else drawn
 
 
-def _changed(run: Run, what: str) -> None:
-    st.session_state[_LAST] = what
-    _take(run, "")
+def _remember_source(run: Run, source: str) -> None:
+    st.session_state[_LAST] = source
+    _choose(run, "")
 
 
 def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
@@ -297,7 +297,7 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
             )
         your_input.sentence_buttons(task, key=SCOPE)
     if getattr(run.experiment.task, "mask_id", -1) >= 0:
-        st.caption(escape(_("Type [MASK] where the model is to guess a word.")))
+        st.caption(escape(_("Type [MASK] for each word to guess.")))
     groups = your_input.by_class(task)
     if groups:
         your_input.chips(task, groups, key=SCOPE)
@@ -305,12 +305,12 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
         example = look_at_text(run, typed.check_length(text, MAX_TEXT), kinds=(kind,))
     except ValueError as error:
         run_id, last = st.session_state.get(_READ, ("", ""))
-        shown = last if run_id == run.id else first
+        last_text = last if run_id == run.id else first
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if len(text) <= MAX_TEXT:
             your_input.suggest(task, text, key=SCOPE)
-        st.caption(_("Shown below: “{text}”", text=escape(shown)))
-        return look_at_text(run, shown, kinds=(kind,))
+        st.caption(_("Shown below: “{text}”", text=escape(last_text)))
+        return look_at_text(run, last_text, kinds=(kind,))
     st.session_state[_READ] = (run.id, text)
     your_input.mark_unknown(task, text)
     return example
@@ -320,28 +320,28 @@ def mistake(run: Run, given: Own, kind: str) -> Example | None:
     """Offer what went wrong, and look at the chosen one. Raises ValueError without weights."""
     with st.spinner(_("Reading the validation set …")):
         readings = wrong_first(run)
-    st.markdown(_sentence(readings))
+    st.markdown(_wrong_share(readings))
     if not readings:
         return None
     by_index = {reading.index: reading for reading in readings[:MAX_SHOWN]}
-    wanted = int(given.of("validation") or readings[0].index + 1) - 1
-    if wanted not in by_index:  # a link may name any of them
+    index_in_link = int(given.of("validation") or readings[0].index + 1) - 1
+    if index_in_link not in by_index:  # a link may name any of them
         try:
-            by_index = {wanted: answer_one(run, wanted), **by_index}
+            by_index = {index_in_link: answer_one(run, index_in_link), **by_index}
         except ValueError as error:
             show.problem(error)
-            wanted = readings[0].index
+            index_in_link = readings[0].index
     key = "attention-mistake"
-    st.session_state[key] = wanted
+    st.session_state[key] = index_in_link
     if readings[0].picture is not None:
-        _pictures(run, list(by_index.values()), wanted)
-        return _mistaken(run, by_index[wanted], kind)
+        _pictures(run, list(by_index.values()), index_in_link)
+        return _mistaken(run, by_index[index_in_link], kind)
     index = st.selectbox(
         _("Confident mistakes first, then uncertain right answers"),
         list(by_index),
-        format_func=lambda index: _name(by_index[index]),
+        format_func=lambda index: _example_name(by_index[index]),
         key=key,
-        on_change=lambda: _take(run, f"validation-{st.session_state[key] + 1}"),
+        on_change=lambda: _choose(run, f"validation-{st.session_state[key] + 1}"),
     )
     return _mistaken(run, by_index[index], kind)
 
@@ -361,7 +361,7 @@ def _pictures(run: Run, shown: Sequence[ValidationAnswer], wanted: int) -> None:
         [
             Thumbnail(
                 reading.picture,
-                _name(reading),
+                _example_name(reading),
                 below=reading.predicted if len(reading.predicted) <= _SHORT else "",
                 is_wrong=not reading.is_right,
             )
@@ -370,12 +370,12 @@ def _pictures(run: Run, shown: Sequence[ValidationAnswer], wanted: int) -> None:
         ],
         chosen=[reading.index for reading in shown].index(wanted),
         label=_("Mistakes on unseen examples"),
-        on_pick=lambda place: _take(run, f"validation-{shown[place].index + 1}"),
+        on_pick=lambda place: _choose(run, f"validation-{shown[place].index + 1}"),
         key="attention-mistake-pictures",
     )
 
 
-def _sentence(readings: Sequence[ValidationAnswer]) -> str:
+def _wrong_share(readings: Sequence[ValidationAnswer]) -> str:
     n, wrong = len(readings), sum(not reading.is_right for reading in readings)
     words = {"n": f"{n:,}", "wrong": f"{wrong:,}"}
     if wrong == 0:
@@ -388,18 +388,20 @@ def _sentence(readings: Sequence[ValidationAnswer]) -> str:
     )
 
 
-def _name(reading: ValidationAnswer) -> str:
+def _example_name(reading: ValidationAnswer) -> str:
     values = {
-        "said": reading.predicted or "–",
+        "predicted": reading.predicted or "–",
         "truth": reading.truth,
-        "sure": show.percent(reading.confidence),
+        "confidence": show.percent(reading.confidence),
     }
     if reading.picture is None:
         source = reading.item["src_text"]
         if reading.is_right:
-            return _("{source} → {said}, right ({sure})", source=source, **values)
-        return _("{source} → {said}, but it is {truth} ({sure})", source=source, **values)
+            return _("{source}: {predicted}, right ({confidence})", source=source, **values)
+        return _(
+            "{source}: predicted {predicted}, true {truth} ({confidence})", source=source, **values
+        )
     number = reading.index + 1
     if reading.is_right:
-        return _("Picture {n}: {truth}, right with {sure}", n=number, **values)
-    return _("Picture {n}: {truth} taken for {said}, with {sure}", n=number, **values)
+        return _("Picture {n}: {truth}, right ({confidence})", n=number, **values)
+    return _("Picture {n}: predicted {predicted}, true {truth} ({confidence})", n=number, **values)

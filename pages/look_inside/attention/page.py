@@ -195,7 +195,7 @@ def _deeper(shown: Shown) -> None:
         "rollout": _through_layers,
         "explain": _explanations,
         "positions": _positions,
-        "take": _take,
+        "take": _export,
     }
     names = _fitting(shown)
     question = shown.chosen.deeper if shown.chosen.deeper in names else ""
@@ -266,7 +266,9 @@ def _looks(run: Run, probe: Probe, number: int | None, chosen: maps.Chosen) -> f
         required=True,
         key=f"attention-scale-{'patches' if is_small else 'text'}",
         persist_state="session",
-        help=_("“0 to 1” compares heads and steps; the other shows small weights."),
+        help=_(
+            "“0 to 1” is the same for all heads and steps. The other scale shows small weights."
+        ),
     )
     run_words.attended_caption(run, probe)
     answer.gloss_switch(run.experiment, key="attention-glosses")
@@ -283,8 +285,8 @@ def _title(shown: Shown) -> None:
         labels = dict(zip(shown.film.animation.steps, shown.film.labels, strict=True))
     trees: dict[int, Tree] = {}
     for step, rows in labels.items():
-        what = f": {_(heads.full_label(rows[number]))}" if rows else ""
-        trees[step] = ["h2", "", title, ["span", "what", what]]
+        role = f": {_(heads.full_label(rows[number]))}" if rows else ""
+        trees[step] = ["h2", "", title, ["span", "what", role]]
     moving(trees, shown.example.step, animation=shown.film_name, key="attention-title")
 
 
@@ -293,14 +295,14 @@ def _over_picture(shown: Shown) -> None:
     experiment, chosen = shown.experiment, shown.chosen.patch
     picture, names = shown.example.picture, shown.names.query
     assert picture is not None
-    words = {MEAN: _("Mean of all patches"), CLS: _("The CLS token")}
+    labels = {MEAN: _("Mean of all patches"), CLS: _("The CLS token")}
     st.selectbox(
         _("Attention of which patch"),
         maps.patches_of(shown.run),
-        format_func=lambda name: words.get(name) or _("Patch {place}", place=name),
+        format_func=lambda name: labels.get(name) or _("Patch {place}", place=name),
         key="attention-patch",
         persist_state="session",
-        help=_("Or click a patch; again for the average. 1,1 is top left."),
+        help=_("Or click a patch; click it again for the mean. 1,1 is top left."),
         label_visibility="collapsed",
     )
     query = None if chosen == MEAN else names.index(chosen)
@@ -320,21 +322,21 @@ def _over_picture(shown: Shown) -> None:
         on_pick=picked,
         name=_("Attention over the picture: arrow keys move, Enter picks the query"),
     )
-    st.caption(_patch_words(experiment, weights, chosen, query))
+    st.caption(_patch_caption(experiment, weights, chosen, query))
 
 
-def _patch_words(experiment: Experiment, weights: Floats, patch: str, query: int | None) -> str:
+def _patch_caption(experiment: Experiment, weights: Floats, patch: str, query: int | None) -> str:
     if query is None:
-        words = _("Mean attention per patch. Look for strokes that many patches read.")
+        message = _("Mean attention per patch. Look for strokes that many patches read.")
     elif patch == CLS:
-        words = _("Where CLS, which the classifier reads, looks.")
+        message = _("Where CLS looks. The classifier reads CLS.")
     else:
-        words = _("Where the outlined patch looks: the same stroke, or its neighbours?")
+        message = _("Does the outlined patch look at its own stroke, or at its neighbours?")
     if not experiment.has_cls:
-        return words
+        return message
     row = weights.mean(0) if query is None else weights[query]
     share = show.percent(float(row[0]))
-    return words + " " + _("CLS, outside the picture, gets {share}.", share=share)
+    return message + " " + _("CLS, outside the picture, gets {share}.", share=share)
 
 
 def _word_by_word(shown: Shown) -> None:
@@ -374,15 +376,15 @@ def _explanations(shown: Shown) -> None:
         return
     name = names[label]
     share = show.percent(float(probabilities[label]))
-    words = _(
+    message = _(
         "What supports **{name}** ({share} at step {step})?",
         name=name,
         step=f"{step:,}",
         share=share,
     )
     if run.experiment.training is None:
-        words = _("What supports **{name}** ({share})?", name=name, share=share)
-    st.markdown(words)
+        message = _("What supports **{name}** ({share})?", name=name, share=share)
+    st.markdown(message)
     for column, (kind, weights) in zip(st.columns(3), values.items(), strict=True):
         with column:
             st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")
@@ -394,10 +396,10 @@ def _explanations(shown: Shown) -> None:
 
 def _through_layers(shown: Shown) -> None:
     """Show what of each input token reaches each position through all layers."""
-    one = shown.head()
+    matrix = shown.head()
     layers = list(shown.example.maps(shown.modules))
     reached = rollout(layers).astype(np.float32)
-    figure = head_map(replace(one, weights=one.cut(reached)), top=None)
+    figure = head_map(replace(matrix, weights=matrix.cut(reached)), top=None)
     figure.update_layout(height=min(figure.layout.height, maps.HIGHEST))
     live_figure.live_figure(figure, key="attention-rollout", name=_("Rollout over all layers"))
     st.caption(paragraph("attention/rollout"))
@@ -405,59 +407,56 @@ def _through_layers(shown: Shown) -> None:
 
 def _positions(shown: Shown) -> None:
     """Show how alike the position of each patch is to those of all others, at a step."""
-    run, step, begun = shown.run, shown.step, shown.run.snapshot_steps()[0]
+    run, step, first_step = shown.run, shown.step, shown.run.snapshot_steps()[0]
     try:
         tiles = tiles_of(run.experiment, run.snapshot(step))
-        first = tiles_of(run.experiment, run.snapshot(begun))
+        first = tiles_of(run.experiment, run.snapshot(first_step))
     except ValueError as error:
         show.problem(error)
         return
-    words = paragraph("attention/tiles")
+    caption = paragraph("attention/tiles")
     figure = position_tiles(tiles)
     figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
-    show.figure(figure, words, key="attention-positions")
+    show.figure(figure, caption, key="attention-positions")
     show.prose(
         paragraph(
             "attention/share-a-line",
             now=f"{geometry(tiles):+.3f}",
             step=f"{step:,}",
-            first_step=f"{begun:,}",
+            first_step=f"{first_step:,}",
             then=f"{geometry(first):+.3f}",
         )
     )
 
 
-def _take(shown: Shown) -> None:
+def _export(shown: Shown) -> None:
     """Offer the view as a picture, as a page that works offline, as numbers, as a link."""
     name = f"attention-{shown.chosen.kind}-step-{shown.example.step}"
-    one = f"{name}-layer-{shown.chosen.layer + 1}-head-{shown.chosen.head + 1}"
-    made = {what: partial(make, shown) for what, make in FILES.items()}
+    head_name = f"{name}-layer-{shown.chosen.layer + 1}-head-{shown.chosen.head + 1}"
+    makers = {what: partial(make, shown) for what, make in FILES.items()}
     left, middle, right = st.columns(3, gap="medium")
     with left:
         st.markdown(_("**All heads**"))
-        help = _("All heads at every snapshot.")
-        _download(_("Animation (HTML, offline)"), made["page"], f"{name}.html", help)
+        _download(_("Animation (HTML, offline)"), makers["page"], f"{name}.html")
         help = _("One line per weight, for every head.")
-        _download(_("Numbers (CSV)"), made["numbers"], f"{name}.csv", help)
-        st.caption(_("For PNG and SVG, see below the grid."))
+        _download(_("Numbers (CSV)"), makers["numbers"], f"{name}.csv", help)
     with middle:
         st.markdown(_("**This head**"))
         help = _("The map with zoom and hover, offline, 4.5 MB.")
-        _download(_("Interactive page"), made["map-page"], f"{one}.html", help)
-        _download("SVG", made["map"], f"{one}.svg")
+        _download(_("Interactive page"), makers["map-page"], f"{head_name}.html", help)
+        _download("SVG", makers["map"], f"{head_name}.svg")
         svg_as_png(
             FILES["map"](shown).decode(),
-            name=one,
+            name=head_name,
             label="PNG",
             help_text=_("Twice the size, with a title."),
             key="attention-take-png",
         )
         help = _("One line per cell: tokens and weight.")
-        _download(_("Numbers (CSV)"), made["map-numbers"], f"{one}.csv", help)
-        st.caption(_("For PNG and SVG, see below the lines."))
+        _download(_("Numbers (CSV)"), makers["map-numbers"], f"{head_name}.csv", help)
     with right:
         st.markdown(_("**What heads do**"))
-        _download(_("Figures (CSV)"), made["heads"], f"heads-step-{shown.step}.csv")
+        _download(_("Figures (CSV)"), makers["heads"], f"heads-step-{shown.step}.csv")
         st.markdown(_("**Link to this view**"))
         st.code(state.run_link(shown.run.id), language=None, wrap_lines=True)
 
@@ -500,17 +499,9 @@ def _page(shown: Shown) -> bytes:
     )
 
 
-def _map(shown: Shown) -> bytes:
-    return export.map_svg(shown.head(is_whole=True), title=_name_of(shown), top=shown.top, say=_)
-
-
 def _map_page(shown: Shown) -> bytes:
-    figure, words = head_map(shown.head(is_whole=True), top=shown.top), _(shown.kind.look_for)
-    return export.page(figure, title=_name_of(shown), words=words, language=language(), say=_)
-
-
-def _map_numbers(shown: Shown) -> bytes:
-    return export.csv(_cells(shown, [(shown.chosen.layer, shown.chosen.head)]).iloc[:, 2:])
+    figure, description = head_map(shown.head(is_whole=True), top=shown.top), _(shown.kind.look_for)
+    return export.page(figure, title=_name_of(shown), words=description, language=language(), say=_)
 
 
 def _numbers(shown: Shown) -> bytes:
@@ -531,17 +522,17 @@ def _cells(shown: Shown, places: Sequence[tuple[int, ...]]) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def _figures(shown: Shown) -> bytes:
-    return export.csv(heads.displayed(heads.table_of_step(shown.run, shown.step)))
-
-
 FILES: Mapping[str, Callable[[Shown], bytes]] = {
     "page": _page,
     "numbers": _numbers,
     "map-page": _map_page,
-    "map": _map,
-    "map-numbers": _map_numbers,
-    "heads": _figures,
+    "map": lambda shown: export.map_svg(
+        shown.head(is_whole=True), title=_name_of(shown), top=shown.top, say=_
+    ),
+    "map-numbers": lambda shown: export.csv(
+        _cells(shown, [(shown.chosen.layer, shown.chosen.head)]).iloc[:, 2:]
+    ),
+    "heads": lambda shown: export.csv(heads.displayed(heads.table_of_step(shown.run, shown.step))),
 }
 
 

@@ -1,4 +1,4 @@
-"""Which parts are off, and heads one by one: what each is worth, and another pattern in it."""
+"""Which parts are off, heads one by one, and what decides between the answers to two inputs."""
 
 from __future__ import annotations
 
@@ -10,44 +10,53 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import streamlit as st
+from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show
 from pages.app.address import view
-from pages.app.address.parameters import InvalidValue, Written
-from pages.app.navigation import page_table
-from pages.app.typed import escape
+from pages.app.address.parameters import InvalidValue, Number, Written
+from pages.app.model.answer import example_name
+from pages.app.navigation.terms import marked
+from pages.app.typed import check_length, escape
+from pages.components.live_figure import live_figure
+from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.maps import MapView, map_view
 from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.inspect.knockouts import causes as core
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.causes import can_change
+from tfm_core.inspect.knockouts.causes import Causes, Pair, can_change
+from tfm_core.inspect.knockouts.engine import patches_of
 from tfm_core.inspect.knockouts.measure import PATTERNS, Replacement, example_without
 from tfm_core.inspect.knockouts.parts import (
     STACKS,
-    SUBLAYERS,
     Part,
     first_to_go,
     head_of,
     heads_of,
     kind_of_attention,
     name_of,
+    part_of,
     parts_of,
+    short_name,
 )
+from tfm_core.plots.chart import chart
 from tfm_core.plots.heads import attention as plots
-from tfm_core.plots.heads.attention import head_map
+from tfm_core.plots.heads.attention import head_map, short
+from tfm_core.plots.palette import BLUE, VERMILION
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 
 SCOPE = "knockouts"
+MAX_TEXT = 200
 MAX_EDITED = 50
 """Tokens of a map that is edited cell by cell."""
 MAX_ROWS = 8
 MAX_BARS = 12
 NOTHING = "none"
-_TABLE, _REQUESTED = "knockouts-table", "knockouts-requested"
-_OFF, _PAST = "knockouts-off", "knockouts-past"
+_REQUESTED, _OFF, _PAST = "knockouts-requested", "knockouts-off", "knockouts-past"
 _MAX_PAST = 50
 Codes = tuple[str, ...]
 
@@ -79,11 +88,11 @@ def what_is_off(experiment: Experiment) -> Written[Codes]:
         if text == NOTHING:
             return ()
         named = dict.fromkeys(text.split(","))
-        found = tuple(code for code in named if code in codes)
-        if len(found) < len(named):
+        known = tuple(code for code in named if code in codes)
+        if len(known) < len(named):
             rule = _("parts of this model, such as {part}, or none", part=codes[0])
-            raise InvalidValue(rule, found or None)
-        return found
+            raise InvalidValue(rule, known or None)
+        return known
 
     return Written(
         "off",
@@ -99,16 +108,16 @@ def parts_off(run: Run) -> tuple[Part, ...]:
     """Return the parts of a run that are off; keep those that another run has, too."""
     parts = {part.code: part for part in parts_of(run.experiment)}
     parameter = what_is_off(run.experiment)
-    kept: Codes = st.session_state.get(_OFF, ())
-    if kept:
-        fitting = tuple(code for code in kept if code in parts)
+    before: Codes = st.session_state.get(_OFF, ())
+    if before:
+        fitting = tuple(code for code in before if code in parts)
         st.session_state[_OFF] = fitting or parameter.first
     return tuple(parts[code] for code in view.one(view.held(parameter), "off", "knockouts"))
 
 
 def switch(code: str) -> None:
     now: Codes = st.session_state.get(_OFF, ())
-    change(tuple(one for one in now if one != code) if code in now else (*now, code))
+    change(tuple(other for other in now if other != code) if code in now else (*now, code))
 
 
 def change(off: Codes = ()) -> None:
@@ -134,6 +143,39 @@ def is_requested(*question: object) -> bool:
     return question in st.session_state.get(_REQUESTED, set())
 
 
+def _one_head(heads: Mapping[str, Part], first: str) -> Any:
+    """Offer heads by their codes in a list."""
+    names = {code: name_of(head) for code, head in heads.items()}
+    return view.choice(N_("Head"), names, first, is_list=True)
+
+
+def _by_code(run: Run) -> dict[str, Part]:
+    """Return the heads of a model by what links call them."""
+    return {head.code: head for head in heads_of(run.experiment)}
+
+
+def measured(knocked: Knocked, place: DeltaGenerator) -> pd.DataFrame:
+    """Return the importance of each head; show progress in ``place``."""
+    n_heads = len(heads_of(knocked.run.experiment))
+    progress = partial(_, N_("Head {done} of {all}, on {n} examples …"), n=knocked.n)
+    return _last(measure.importances(knocked.run, knocked.how, knocked.n), place, n_heads, progress)
+
+
+def _last(
+    measuring: Iterator[int | pd.DataFrame],
+    place: DeltaGenerator,
+    total: int,
+    progress: Callable[..., str],
+) -> pd.DataFrame:
+    """Show how far a measurement is, in words; return the table that it ends with."""
+    for done in measuring:
+        if isinstance(done, int):
+            place.progress(min(1.0, done / total), progress(done=done, all=total))
+    place.empty()
+    assert isinstance(done, pd.DataFrame)
+    return done
+
+
 @dataclass(frozen=True)
 class Pruning:
     """What is drawn of a model that loses its heads."""
@@ -145,129 +187,17 @@ class Pruning:
     )
 
 
-def one_head(heads: Mapping[str, Part], first: str) -> Any:
-    """Offer heads by their codes in a list."""
-    names = {code: name_of(head) for code, head in heads.items()}
-    return view.choice(N_("Head"), names, first, is_list=True)
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """The head that gets a pattern, and which to begin with."""
-
-    head: str = one_head({}, "")
-    pattern: str = view.choice(N_("Pattern"), PATTERNS, "even")
-
-
-def by_code(run: Run) -> dict[str, Part]:
-    """Return the heads of a model by what links call them."""
-    return {head.code: head for head in heads_of(run.experiment)}
-
-
-def measured(asked: Knocked, place: DeltaGenerator) -> pd.DataFrame:
-    """Return the importance of each head; show progress in ``place``."""
-    n_heads = len(heads_of(asked.run.experiment))
-    words = partial(_, N_("Head {done} of {all}, on {n} examples …"), n=asked.n)
-    return _last(measure.importances(asked.run, asked.how, asked.n), place, n_heads, words)
-
-
-def _last(
-    measuring: Iterator[int | pd.DataFrame],
-    place: DeltaGenerator,
-    total: int,
-    words: Callable[..., str],
-) -> pd.DataFrame:
-    """Show how far a measurement is, in words; return the table that it ends with."""
-    for done in measuring:
-        if isinstance(done, int):
-            place.progress(min(1.0, done / total), words(done=done, all=total))
-    place.empty()
-    assert isinstance(done, pd.DataFrame)
-    return done
-
-
-def table(asked: Knocked, importances: pd.DataFrame) -> None:
-    """Show every head in a row, the most important first; the chosen one can be switched."""
-    slopes = measure.gradient_importances(asked.run, asked.n)
-    steepest = max(slopes.values()) or 1.0
-    ordered = importances.sort_values("rise", ascending=False, kind="stable")
-    parts: list[Part] = ordered["part"].tolist()
-    columns = {
-        "stack": [_(STACKS[part.stack]) for part in parts],
-        "attention": [_(SUBLAYERS[part.sublayer][1]) for part in parts],
-        "layer": [(part.layer or 0) + 1 for part in parts],
-        "head": [(part.head or 0) + 1 for part in parts],
-        **{name: ordered[name].tolist() for name in ("rise", "loss", "accuracy")},
-        "gradient": [slopes[part] / steepest for part in parts],
-    }
-    number = st.column_config.NumberColumn
-    st.dataframe(
-        pd.DataFrame(columns),
-        key=_TABLE,
-        hide_index=True,
-        on_select="rerun",
-        selection_mode="single-row",
-        height=min(420, 38 + 35 * len(parts)),
-        column_config={
-            "stack": _("Stack"),
-            "attention": _("Attention"),
-            "layer": number(_("Layer"), width="small"),
-            "head": number(_("Head"), width="small"),
-            "rise": number(
-                _("Loss rises by"), format="%.4f", help=_("Below 0, the head does harm.")
-            ),
-            "loss": number(_("Loss without it"), format="%.4f"),
-            "accuracy": number(_("Right without it"), format="percent"),
-            "gradient": st.column_config.ProgressColumn(
-                _("By its gradient"),
-                format="percent",
-                min_value=0,
-                max_value=1,
-                help=paragraph("knockouts/by-gradient"),
-            ),
-        },
-    )
-    st.caption(paragraph("knockouts/heads-alone", n=f"{asked.n:,}"))
-    chosen = st.session_state[_TABLE].selection.rows
-    part = parts[chosen[0] if chosen and chosen[0] < len(parts) else 0]
-    name = _(name_of(part))
-    is_off = part in asked.off
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            _("Switch on {part}", part=name) if is_off else _("Switch off {part}", part=name),
-            icon=":material/power_settings_new:",
-            key="knockouts-switch",
-            on_click=switch,
-            args=(part.code,),
-        )
-        attention_link(asked.run, part)
-
-
-def attention_link(run: Run, part: Part) -> None:
-    """Link to a head or an attention on the page Attention."""
-    kind = kind_of_attention(run.experiment, part)
-    if not kind:
-        return
-    layer, head = (part.layer or 0) + 1, (part.head or 0) + 1
-    st.page_link(
-        page_table.path_of("attention"),
-        label=_("Open in Attention"),
-        icon=":material/visibility:",
-        query_params={"run": run.id, "kind": kind, "layer": str(layer), "head": str(head)},
-    )
-
-
-def pruning(asked: Knocked) -> None:
+def pruning(knocked: Knocked) -> None:
     """Show how a model fares while its heads go, the least important first."""
-    n_heads = len(heads_of(asked.run.experiment))
+    n_heads = len(heads_of(knocked.run.experiment))
     total = measure.n_measurements(n_heads)
-    if not is_requested("pruning", *asked.question):
+    if not is_requested("pruning", *knocked.question):
         show.prose(
             paragraph(
                 "knockouts/remove-heads",
                 orders=measure.RANDOM_ORDERS,
                 measurements=n_heads + total,
-                n=f"{asked.n:,}",
+                n=f"{knocked.n:,}",
             )
         )
         st.button(
@@ -276,15 +206,17 @@ def pruning(asked: Knocked) -> None:
             icon=":material/content_cut:",
             key="knockouts-prune",
             on_click=enqueue,
-            args=("pruning", *asked.question),
+            args=("pruning", *knocked.question),
         )
         return
     place = st.empty()
-    order = measured(asked, place).sort_values("rise", kind="stable")["part"].tolist()
-    words = partial(_, N_("Measurement {done} of {all} …"))
-    curves = _last(measure.prune(asked.run, order, asked.how, asked.n), place, total, words)
+    order = measured(knocked, place).sort_values("rise", kind="stable")["part"].tolist()
+    progress = partial(_, N_("Measurement {done} of {all} …"))
+    curves = _last(
+        measure.prune(knocked.run, order, knocked.how, knocked.n), place, total, progress
+    )
     spare, *by_chance = measure.heads_to_spare(curves)
-    said = paragraph(
+    caption = paragraph(
         "knockouts/heads-to-spare",
         n=curves["removed"].max(),
         spare=spare,
@@ -294,35 +226,43 @@ def pruning(asked: Knocked) -> None:
         examples=f"{curves['n'].iloc[0]:,}",
     )
     figure = plots.pruning_curve(curves, view.ask(Pruning, SCOPE).drawn)
-    show.figure(figure, said, key=f"knockouts-pruning-{asked.run.id}")
+    show.figure(figure, caption, key=f"knockouts-pruning-{knocked.run.id}")
 
 
-def pattern(asked: Knocked) -> None:
+@dataclass(frozen=True)
+class Pattern:
+    """The head that gets a pattern, and which to begin with."""
+
+    head: str = _one_head({}, "")
+    pattern: str = view.choice(N_("Pattern"), PATTERNS, "even")
+
+
+def pattern(knocked: Knocked) -> None:
     """Let the visitor choose a head and its pattern, and show what changes."""
-    run, heads = asked.run, by_code(asked.run)
+    run, heads = knocked.run, _by_code(knocked.run)
     if not can_change(run):
         st.info(_("This needs a Transformer that answers with words or a class."))
         return
-    first = head_of(run.experiment, asked.off).code
+    first = head_of(run.experiment, knocked.off).code
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = view.ask(Pattern, SCOPE, head=one_head(heads, first))
+        chosen = view.ask(Pattern, SCOPE, head=_one_head(heads, first))
     head = heads[chosen.head]
-    example = example_without(run, asked.example, (), asked.how, asked.n)
+    example = example_without(run, knocked.example, (), knocked.how, knocked.n)
     kind = kind_of_attention(run.experiment, head)
     shown = map_view(run.experiment, example, kind=kind, layer=head.layer, head=head.head, say=_)
     rows = measure.pattern_of(chosen.pattern, shown.weights, shown.allowed)
     left, right = st.columns(2, gap="medium")
     with left:
         if max(rows.shape) <= MAX_EDITED:
-            key = f"knockouts-pattern-{run.id}-{asked.example}-{head.code}-{chosen.pattern}"
+            key = f"knockouts-pattern-{run.id}-{knocked.example}-{head.code}-{chosen.pattern}"
             rows = _edited(rows, shown, key)
         else:
             st.caption(_("Cells can be edited up to {n} tokens.", n=MAX_EDITED))
-        _answers(measure.answers_with_pattern(run, asked.example, head, rows))
+        _answers(measure.answers_with_pattern(run, knocked.example, head, rows))
     with right:
         show.figure(
             head_map(replace(shown, weights=rows)),
-            _("The pattern: from each query, to its keys."),
+            _("Rows are queries, columns are keys."),
             key="knockouts-drawn",
         )
 
@@ -352,13 +292,13 @@ def _edited(begun: Floats, shown: MapView, key: str) -> Floats:
     return measure.edited_pattern(begun, numbers, shown.allowed, shown.query, shown.key)
 
 
-def _answers(found: pd.DataFrame) -> None:
+def _answers(answers: pd.DataFrame) -> None:
     st.markdown(
         _(
-            "**Other answers: {n} of {total}.** At most {share} of the probability moved.",
-            n=int((found["before"] != found["after"]).sum()),
-            total=len(found),
-            share=show.percent(float(found["moved"].max())),
+            "**{n} of {total} answers change.** At most {share} of the probability moves.",
+            n=int((answers["before"] != answers["after"]).sum()),
+            total=len(answers),
+            share=show.percent(float(answers["moved"].max())),
         )
     )
     rows = [
@@ -367,6 +307,220 @@ def _answers(found: pd.DataFrame) -> None:
             f"{escape(row.before)} · {show.percent(row.before_share)}",
             f"{escape(row.after)} · {show.percent(row.after_share)}",
         ]
-        for at, row in found.nlargest(MAX_ROWS, "moved").sort_index().iterrows()
+        for at, row in answers.nlargest(MAX_ROWS, "moved").sort_index().iterrows()
     ]
     show.facts(rows, [_("Answers at"), _("Own attention"), _("This pattern")])
+
+
+def _typed(label: str, help: str, first: str = "", of: str = "") -> Any:
+    """Offer to change a text. first: as the example has it; of: which it is."""
+    look = {"placeholder": first} if first else {}
+    return view.text(label, first, MAX_TEXT, help=help, look=look, of=of)
+
+
+_text = partial(_typed, N_("Input"), N_("Clear it to use the example."))
+_changed = partial(
+    _typed,
+    N_("Changed input"),
+    N_("Use as many tokens as the input. Clear it for a suggestion."),
+)
+
+
+def _other(last: int = 98, first: int = 0, of: str = "") -> Any:
+    return view.held(Number("", low=0, high=last, first=first, offset=1), of=of)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Two inputs: texts, or the example and another picture."""
+
+    text: str = _text()
+    changed: str = _changed()
+    other: int = _other()
+
+
+def causes(run: Run, index: int) -> None:
+    """Show which positions, heads and layers decide between two inputs' answers."""
+    if not can_change(run):
+        st.info(_("This needs a Transformer that answers with words or a class."))
+        return
+    if run.probe().images is None:
+        pair: Pair = _two_texts(run, index)
+        if core.is_slow(run, str(pair[0])) and not _is_patched(run, pair):
+            return
+    else:
+        pair = (index, _other_picture(run, index))
+    result = core.causes_of(run, pair)
+    first, second = map(escape, result.answers)
+    message = _(
+        "The answer is **{first}**; with the change, it is **{second}**.",
+        first=first,
+        second=second,
+    )
+    if result.written:
+        message = _(
+            "After “{written}” the answer is **{first}**; with the change, it is **{second}**.",
+            written=escape(result.written),
+            first=first,
+            second=second,
+        )
+    st.markdown(message)
+    show.prose(paragraph("knockouts/causes"))
+    if result.patches is None:
+        n_passes, n_tokens, n_weights = core.cost_of(run)
+        st.info(
+            _(
+                "Patching would take minutes ({n} runs of {tokens} tokens through {weights} "
+                "weights). These two need few runs.",
+                n=f"{n_passes:,}",
+                tokens=n_tokens,
+                weights=f"{n_weights:,}",
+            )
+        )
+    else:
+        for stack, (values, names) in result.streams().items():
+            figure = plots.restored_map(
+                values,
+                [_(name) for name in names],
+                result.tokens[stack],
+                column_title=_("{stack} position", stack=_(STACKS[stack])),
+            )
+            message = _(
+                "Restored by patching one position before or after a layer. 1 is the whole answer."
+            )
+            show.figure(figure, message, key=f"knockouts-stream-{stack}")
+    left, right = st.columns(2, gap="medium")
+    with left:
+        depths = [_("embedding"), *(_("layer {n}", n=n) for n in range(1, len(result.lens)))]
+        lines = dict(zip(("first", "second"), map(short, result.answers), strict=True))
+        show.figure(
+            chart(result.lens, x="depth", y=lines, ticks=depths, height=260, top=8),
+            _("Logit lens: the probability of both answers after each layer, for the first input."),
+            key="knockouts-lens",
+        )
+        if result.patches is not None:
+            _heads(result)
+    with right:
+        _direct(result)
+    if result.patches is not None:
+        _paths(run, pair, result.strongest_head().code)
+        show.code(patches_of)
+
+
+def _two_texts(run: Run, index: int) -> tuple[str, str]:
+    """Ask for both inputs; at first an example, and one changed token."""
+    example, of = core.text_of(run, index), f"{run.id}-{index}"
+
+    def change(asked: Inputs) -> Any:
+        text = check_length(asked.text, MAX_TEXT) or example
+        return _changed(core.suggested(run, text), f"{of}-{text}")
+
+    texts = {"text": _text(example, of), "changed": view.by(change)}
+    chosen = view.ask(Inputs, SCOPE, columns=2, hidden=("other",), **texts)
+    text = chosen.text or example
+    return text, check_length(chosen.changed, MAX_TEXT) or core.suggested(run, text)
+
+
+def _other_picture(run: Run, index: int) -> int:
+    """Ask for another picture of the run's examples; return its number, from 0."""
+    probe = run.probe()
+    assert probe.images is not None
+    last, of = len(probe.items) - 1, f"{run.id}-{index}"
+    other = _other(last, core.other_picture(run, index), of)
+    chosen = view.ask(Inputs, SCOPE, hidden=("text", "changed"), other=other).other
+    pictures = zip(probe.images, probe.items, strict=True)
+    thumbnails(
+        [
+            Thumbnail(picture, example_name(run.experiment, item, number))
+            for number, (picture, item) in enumerate(pictures, 1)
+        ],
+        chosen=chosen,
+        label=_("Other picture"),
+        on_pick=lambda picked: st.session_state.update({f"{SCOPE}-{of}-other": picked}),
+        key="knockouts-other-pictures",
+    )
+    return chosen
+
+
+def _is_patched(run: Run, pair: Pair) -> bool:
+    """Offer what takes seconds; return whether it was asked for."""
+    question = ("causes", run.id, checkpoint_mark(run), pair)
+    if is_requested(*question):
+        return True
+    st.button(
+        _("Patch it ({n} runs)", n=f"{core.cost_of(run, str(pair[0]))[0]:,}"),
+        type="primary",
+        icon=":material/play_arrow:",
+        key="knockouts-patch",
+        on_click=enqueue,
+        args=question,
+    )
+    return False
+
+
+def _heads(result: Causes) -> None:
+    values, attentions = result.heads()
+    figure = plots.restored_map(
+        values,
+        [_(short_name(each)) for each in attentions],
+        [str(n + 1) for n in range(values.shape[1])],
+        column_title=_("head"),
+    )
+
+    def follow(row: int, head: int) -> None:
+        st.session_state[f"{SCOPE}-head"] = part_of(attentions[row].module, head).code
+
+    caption = _("Restored by patching one head at all positions. Click a head to follow its paths.")
+    live_figure(figure, key="knockouts-patched-heads", name=caption, on_pick=follow)
+    st.caption(marked(caption))
+
+
+def _direct(result: Causes) -> None:
+    if result.effects is None:
+        st.caption(_("There are no direct effects, because more layers follow the last block."))
+        return
+    caption = _(
+        "How much each part adds to {first} over {second}, {total} in total.",
+        first=escape(result.answers[0]),
+        second=escape(result.answers[1]),
+        total=f"{sum(effect for _part, effect in result.effects):+.2f}",
+    )
+    show.figure(_bars(result.parts(MAX_BARS)), caption, key="knockouts-direct")
+
+
+def _bars(parts: pd.DataFrame) -> Figure:
+    """Draw what parts do: what helps is blue, what harms orange."""
+    return chart(
+        parts,
+        "bars",
+        x="effect",
+        y="part",
+        orientation="h",
+        text="words",
+        ticks=parts["name"].tolist(),
+        looks=[{"colour": [BLUE if value >= 0 else VERMILION for value in parts["effect"]]}],
+    )
+
+
+def _paths(run: Run, pair: Pair, first: str) -> None:
+    """Draw how the effect of a head reaches the answer. first: the one to begin with."""
+    st.markdown(_("**The paths of a head to the answer**"))
+    left, right = st.columns([5, 4], gap="medium")
+    heads = _by_code(run)
+    with right:
+        head = heads[view.one(_one_head(heads, first), "head", SCOPE)]
+        paths = core.paths_of_pair(run, pair, head)
+        message = _(
+            "The head restores **{total}** of “{answer}”: {direct} directly, {through} "
+            "through later parts, {together} only in combination.",
+            total=f"{paths.total:+.2f}",
+            answer=escape(paths.answer),
+            direct=f"{paths.direct:+.2f}",
+            through=f"{paths.in_sum:+.2f}",
+            together=f"{paths.together:+.2f}",
+        )
+        st.markdown(message)
+        show.prose(paragraph("knockouts/paths"))
+    with left:
+        message = _("Restored through one later part alone, or directly.")
+        show.figure(_bars(paths.parts(8)), message, key="knockouts-paths")

@@ -12,12 +12,12 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.address import view
 from pages.app.model import answer
-from pages.app.navigation import head
+from pages.app.navigation import head, page_table
 from pages.app.runs.shown_run import MODELS
 from pages.components.effects import Tree, moving
 from pages.components.pickers import PartButton, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
-from pages.look_inside.knockouts import causes, closer
+from pages.look_inside.knockouts import closer
 from pages.look_inside.knockouts.closer import SCOPE, Knocked
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.maps import map_view
@@ -30,26 +30,24 @@ from tfm_core.inspect.knockouts.measure import (
     most_moved,
 )
 from tfm_core.inspect.knockouts.parts import (
-    EVEN,
-    HAS_MEAN,
-    KINDS,
     STACKS,
     SUBLAYERS,
-    WITHOUT_CONTEXT,
     Part,
+    board_name,
     heads_of,
-    is_attention,
+    kind_of_attention,
     name_of,
     parts_of,
+    what_goes,
 )
-from tfm_core.plots.heads import attention as plots
+from tfm_core.plots.heads.attention import head_map
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import loss_words, points
 
 MAX_CHIPS = 12
+MEAN = "mean"  # of all heads
 REPLACEMENTS = {"zero": N_("Zero"), "mean": N_("Mean"), "even": N_("Even attention")}
-MEAN = -1  # of all heads
 
 
 def _how(names: Mapping[str, str] = REPLACEMENTS) -> Any:
@@ -61,7 +59,7 @@ def _how(names: Mapping[str, str] = REPLACEMENTS) -> Any:
 def _all(first: int = 0, most: int = 0) -> Any:
     """Offer to measure on more than the first examples."""
     label = N_("All {n} validation examples", n=f"{most:,}")
-    return view.flag(label, help=N_("Off: the first {n}.", n=first))
+    return view.flag(label, help=N_("Off uses the first {n}.", n=first))
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,15 @@ class Closer:
         },
         look={"label_visibility": "collapsed"},
     )
+
+
+@dataclass(frozen=True)
+class Map:
+    """The attention map that is shown before and after; layer and head count from 1."""
+
+    map_kind: str = view.choice(N_("Attention"), {}, "")
+    map_layer: str = view.choice(N_("Layer"), {}, "")
+    map_head: str = view.choice(N_("Head"), {}, "")
 
 
 def page() -> None:
@@ -118,45 +125,45 @@ def _draw(run: Run, number: int) -> None:
     with left:
         place = st.container()
         how, n, is_all = _measuring(run)
-    asked = Knocked(run, off, number, how, n)
+    knocked = Knocked(run, off, number, how, n)
     has_heads = bool(heads_of(run.experiment))
     is_next = run.meta.recorded and has_heads and not is_all
     importances: pd.DataFrame | None = None
     with place:
-        if closer.is_requested("heads", *asked.question):
-            importances = closer.measured(asked, st.empty())
-        _board(asked, importances)
+        if closer.is_requested("heads", *knocked.question):
+            importances = closer.measured(knocked, st.empty())
+        _board(knocked, importances)
         bar = st.empty()
         if n and (importances is not None or not is_next):
-            _offer(asked, is_measured=importances is not None)
+            _offer(knocked, is_measured=importances is not None)
     with right, st.container(key="knockouts-outcome"):
-        _scores(asked)
-        _example(asked)
+        _scores(knocked)
+        _example(knocked)
         answer.gloss_switch(run.experiment, key="knockouts-glosses")
-    _closer(asked, importances, is_next=is_next)
+    _closer(knocked, importances, is_next=is_next)
     if is_next and importances is None:  # what is above is visible meanwhile
-        closer.measured(asked, bar)
-        closer.enqueue("heads", *asked.question)
+        closer.measured(knocked, bar)
+        closer.enqueue("heads", *knocked.question)
         state.rerun()
 
 
-def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) -> None:
+def _closer(knocked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) -> None:
     """Show the chosen view. is_next: the heads are measured behind it."""
     chosen = view.ask(Closer, SCOPE).view
     if chosen == "attention":
-        _attention(asked)
+        _attention(knocked)
     elif chosen == "causes":
-        causes.causes(asked.run, asked.example)
-    elif not heads_of(asked.run.experiment):
+        closer.causes(knocked.run, knocked.example)
+    elif not heads_of(knocked.run.experiment):
         st.info(_("A recurrent network has no heads."))
     elif chosen == "pattern":
-        closer.pattern(asked)
-    elif not asked.n:
+        closer.pattern(knocked)
+    elif not knocked.n:
         st.info(paragraph("knockouts/one-example"))
     elif chosen == "pruning":
-        closer.pruning(asked)
+        closer.pruning(knocked)
     elif importances is not None:
-        closer.table(asked, importances)
+        _table(knocked, importances)
     elif not is_next:  # else a bar shows the measurement
         st.info(_("Measure every head first."))
 
@@ -168,14 +175,14 @@ def _measuring(run: Run) -> tuple[Replacement, int, bool]:
         (measure.default_examples(run), measure.max_examples(run)) if can_measure else (0, 0)
     )
     able = {"zero": True, "mean": can_measure, "even": bool(heads_of(run.experiment))}
-    names = {name: words for name, words in REPLACEMENTS.items() if able[name]}
+    names = {name: label for name, label in REPLACEMENTS.items() if able[name]}
     hidden = [*(["how"] if len(names) == 1 else []), *(["all"] if most <= first else [])]
     with st.container(horizontal=True, vertical_alignment="center"):
         chosen = view.ask(Measuring, SCOPE, hidden=hidden, how=_how(names), all=_all(first, most))
     return cast("Replacement", chosen.how), most if chosen.all else first, chosen.all
 
 
-def _board(asked: Knocked, importances: pd.DataFrame | None) -> None:
+def _board(knocked: Knocked, importances: pd.DataFrame | None) -> None:
     """Show every part as a button, a layer a row; a head's colour is the rise of the loss."""
     rows_of_heads = () if importances is None else importances.itertuples()
     worth_of = {row.part: row for row in rows_of_heads}
@@ -202,58 +209,43 @@ def _board(asked: Knocked, importances: pd.DataFrame | None) -> None:
             heat = max(0.0, measured.rise / largest) if largest > 0 else 0.0
             rise, share = _signed(measured.rise), show.percent(measured.accuracy)
             worth = _("Without it: loss {rise}, {share} right", rise=rise, share=share)
-        is_off, is_head = part in asked.off, part.kind == "head"
+        is_off, is_head = part in knocked.off, part.kind == "head"
         name = _(name_of(part))
-        return PartButton(part.code, row, group, _short(part), name, is_off, is_head, heat, worth)
+        return PartButton(
+            part.code, row, group, _(board_name(part)), name, is_off, is_head, heat, worth
+        )
 
-    parts = parts_of(asked.run.experiment)
+    parts = parts_of(knocked.run.experiment)
     in_layers = [part for part in parts if part.layer is not None]
     rest = [part for kind in kinds for part in parts if part.layer is None and part.kind == kind]
     buttons = [button(part) for part in (*in_layers, *rest)]
-    knock_board(buttons, on_pick=closer.switch, key=f"knockouts-board-{asked.run.id}")
-
-
-def _short(part: Part) -> str:
-    """Return what stands on the button of a part."""
-    if part.head is not None:
-        return str(part.head + 1)
-    if part.layer is not None:
-        words = {"sublayer": _("all"), "residual": _("skip"), "norm": _("norm")}
-        return words.get(part.kind, _("block"))
-    if part.kind == "mask":
-        is_causal = (part.stack, part.sublayer) == ("decoder", "self")
-        padding = _("padding, cross") if part.sublayer == "cross" else _("padding")
-        return _("causal") if is_causal else padding
-    words = {"sublayer": _("context"), "start": _("summary"), "backward": _("backwards")}
-    return words.get(part.kind, _(STACKS[part.stack]))
+    knock_board(buttons, on_pick=closer.switch, key=f"knockouts-board-{knocked.run.id}")
 
 
 def _signed(change: float) -> str:
     return f"{change:+.4f}" if abs(change) < 0.1 else f"{change:+.2f}"
 
 
-def _offer(asked: Knocked, *, is_measured: bool) -> None:
+def _offer(knocked: Knocked, *, is_measured: bool) -> None:
     """Offer to measure every head, or say how the board is read."""
-    n_heads = len(heads_of(asked.run.experiment))
+    n_heads = len(heads_of(knocked.run.experiment))
     if not n_heads or is_measured:
         name = "numbers-and-loss" if n_heads else "recurrent"
         st.caption(paragraph(f"knockouts/{name}"))
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            _("Measure every head ({n})", n=n_heads),
-            type="primary",
-            icon=":material/grid_view:",
-            key="knockouts-measure",
-            on_click=closer.enqueue,
-            args=("heads", *asked.question),
-        )
-        st.caption(_("Numbers are heads."), width="content")
+    st.button(
+        _("Measure every head ({n})", n=n_heads),
+        type="primary",
+        icon=":material/grid_view:",
+        key="knockouts-measure",
+        on_click=closer.enqueue,
+        args=("heads", *knocked.question),
+    )
 
 
-def _scores(asked: Knocked) -> None:
+def _scores(knocked: Knocked) -> None:
     """Show accuracy and loss, how they changed, and the parts that are off."""
-    run, off, how, n = asked.run, asked.off, asked.how, asked.n
+    run, off, how, n = knocked.run, knocked.off, knocked.how, knocked.n
     if not n:
         _chips(off)
         st.caption(paragraph("knockouts/one-example"))
@@ -320,72 +312,63 @@ def _chips(off: Sequence[Part]) -> None:
             st.button(_("All on"), key="knockouts-clear", on_click=closer.change)
 
 
-def _both(asked: Knocked) -> tuple[Example, Example]:
+def _both(knocked: Knocked) -> tuple[Example, Example]:
     """Return the example with everything on, and without the parts that are off."""
     before, after = (
-        example_without(asked.run, asked.example, parts, asked.how, asked.n)
-        for parts in ((), asked.off)
+        example_without(knocked.run, knocked.example, parts, knocked.how, knocked.n)
+        for parts in ((), knocked.off)
     )
     return before, after
 
 
-def _example(asked: Knocked) -> None:
+def _example(knocked: Knocked) -> None:
     """Show the answer with everything on, and without the parts that are off."""
-    before, after = _both(asked)
-    experiment = asked.run.experiment
-    who = {_("Everything on"): before, **({_without(asked.off): after} if asked.off else {})}
+    before, after = _both(knocked)
+    experiment = knocked.run.experiment
+    who = {_("Everything on"): before, **({_without(knocked.off): after} if knocked.off else {})}
     answers = [answer.answer_trees(experiment, example, name) for name, example in who.items()]
     parts = [answer.input_trees(experiment, before), *answers]
     lines: list[Tree] = [["div", "line", *part] for part in parts]
     if before.probabilities is not None:
-        lines.append(answer.classes(experiment, after if asked.off else before))
+        lines.append(answer.classes(experiment, after if knocked.off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
-    if asked.off:
-        _in_words(asked)
+    if not knocked.off:
+        return
+    part = knocked.off[-1]
+    message = _(what_goes(part, knocked.how, knocked.n))
+    if len(knocked.off) > 1:
+        name = _(name_of(part))
+        message = f"**{name[:1].upper()}{name[1:]}**: {message}"
+    st.caption(message)
+    _attention_link(knocked.run, part)
 
 
 def _without(off: Sequence[Part]) -> str:
     return ngettext("Without it", "Without them", len(off))
 
 
-def _in_words(asked: Knocked) -> None:
-    """Say what it means that the newest part is off."""
-    part = asked.off[-1]
-    is_recurrent = part.kind == "sublayer" and part.layer is None
-    words = _(WITHOUT_CONTEXT if is_recurrent else KINDS[part.kind])
-    if asked.how == "mean" and part.kind in HAS_MEAN:
-        words = _("Its output is replaced by its mean over these {n} examples.", n=f"{asked.n:,}")
-    if asked.how == "even" and is_attention(part):
-        words = _(EVEN)
-    if len(asked.off) > 1:
-        name = _(name_of(part))
-        words = f"**{name[:1].upper()}{name[1:]}**: {words}"
-    st.caption(words)
-    closer.attention_link(asked.run, part)
-
-
-def _attention(asked: Knocked) -> None:
+def _attention(knocked: Knocked) -> None:
     """Show one attention of the example before and after."""
-    before, after = _both(asked)
+    before, after = _both(knocked)
     changed = most_moved(before, after)
-    if asked.off and changed is None:
+    if knocked.off and changed is None:
         st.caption(
             _(
-                "No attention map changes: no later attention reads what is off, or less than "
-                "0.05% of it moves."
+                "No attention map changes, because no later attention reads what is off, or "
+                "less than 0.05% of it moves."
             )
         )
         return
-    kind, layer, head = _map(asked, changed, len(next(iter(before.attention.values()))))
-    experiment = asked.run.experiment
+    kind, layer, head = _map(knocked, changed, len(next(iter(before.attention.values()))))
+    experiment = knocked.run.experiment
     module = modules_by_kind(experiment)[kind][layer]
     share = show.percent(attention_moved(before, after, module, head))
-    words = _("{share} of the attention moved to other keys, on average.", share=share)
+    caption_after = _("{share} of the attention moved to other keys, on average.", share=share)
     for column, example, title, caption, name in zip(
         st.columns(2, gap="medium"),
         (before, after),
-        (_("Everything on"), _without(asked.off)),
-        ("", words),
+        (_("Everything on"), _without(knocked.off)),
+        ("", caption_after),
         ("before", "after"),
         strict=True,
     ):
@@ -399,57 +382,110 @@ def _attention(asked: Knocked) -> None:
             glosses=answer.glosses_of_run(experiment),
         )
         with column:
-            figure = plots.head_map(shown, title)
+            figure = head_map(shown, title)
             show.figure(figure, caption, key=f"knockouts-map-{name}")
-    gone = [p for p in asked.off if p.module == module and p.kind in ("head", "sublayer")]
+    gone = [p for p in knocked.off if p.module == module and p.kind in ("head", "sublayer")]
     if any(head is None or part.head in (None, head) for part in gone):
-        st.caption(
-            _("A part that is off still computes its weights; only later attention changes.")
-        )
+        st.caption(_("A disabled part still computes its weights. Look at later layers."))
 
 
-def _map(asked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int, int | None]:
+def _map(knocked: Knocked, changed: str | None, n_heads: int) -> tuple[str, int, int | None]:
     """Choose kind, layer and head of the attention maps; no head is the mean of all.
 
     changed: the module that changed most, shown first; None if nothing is off: then the last layer.
     """
-    experiment = asked.run.experiment
+    experiment = knocked.run.experiment
     kinds = modules_by_kind(experiment)
-    kind = next((one for one, names in kinds.items() if changed in names), list(kinds)[-1])
-    names = kinds[kind]
-    layer = len(names) - 1 if changed is None else names.index(changed)
-    mark = f"{asked.run.id}-{changed}-{'+'.join(part.code for part in asked.off)}"
+    kind = next((name for name, modules in kinds.items() if changed in modules), list(kinds)[-1])
+    layer = len(kinds[kind]) if changed is None else kinds[kind].index(changed) + 1
+    mark = f"{knocked.run.id}-{changed}-{'+'.join(part.code for part in knocked.off)}"
+
+    def one_of(label: str, labels: Mapping[str, str], first: str, **more: Any) -> Any:
+        is_asked = len(labels) > 1
+        return view.choice(label, labels, first, when=lambda _chosen: is_asked, **more)
+
+    def layers(chosen: Map) -> Any:
+        names = {str(n): str(n) for n in range(1, len(kinds[chosen.map_kind]) + 1)}
+        first, holds_for = str(min(layer, len(names))), f"{mark}-{chosen.map_kind}"
+        return one_of(N_("Layer"), names, first, holds_for=holds_for, is_list=False)
+
+    labels = {name: kinds_of(experiment)[name].label for name in kinds}
+    width = {"width": 280}
+    heads = {MEAN: N_("Mean")} | {str(n): str(n) for n in range(1, n_heads + 1) if n_heads > 1}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if len(kinds) > 1:
-            kind = st.selectbox(
-                _("Attention"),
-                list(kinds),
-                index=list(kinds).index(kind),
-                format_func=lambda name: _(kinds_of(experiment)[name].label),
-                key=f"knockouts-kind-{mark}",
-                width=280,
-            )
-        n_layers, head = len(kinds[kind]), MEAN
-        layer = min(layer, n_layers - 1)
-        if n_layers > 1:
-            layer = st.segmented_control(
-                _("Layer"),
-                range(n_layers),
-                default=layer,
-                format_func=lambda i: str(i + 1),
-                required=True,
-                key=f"knockouts-layer-{mark}-{kind}",
-            )
-        if n_heads > 1:
-            head = st.segmented_control(
-                _("Head"),
-                [MEAN, *range(n_heads)],
-                default=MEAN,
-                format_func=lambda i: _("Mean") if i == MEAN else str(i + 1),
-                required=True,
-                key=f"knockouts-head-{mark}",
-            )
-    return kind, int(layer), None if head == MEAN else int(head)
+        chosen = view.ask(
+            Map,
+            SCOPE,
+            map_kind=one_of(
+                N_("Attention"), labels, kind, holds_for=mark, is_list=True, look=width
+            ),
+            map_layer=view.by(layers),
+            map_head=one_of(N_("Head"), heads, MEAN, holds_for=mark, is_list=False),
+        )
+    head = None if chosen.map_head == MEAN else int(chosen.map_head) - 1
+    return chosen.map_kind, int(chosen.map_layer) - 1, head
+
+
+def _table(knocked: Knocked, importances: pd.DataFrame) -> None:
+    """Show every head in a row, the most important first; the chosen one can be switched."""
+    table = measure.by_head(knocked.run, importances, knocked.n)
+    parts: list[Part] = table["part"].tolist()
+    worded = {"stack": table["stack"].map(_), "attention": table["attention"].map(_)}
+    number = st.column_config.NumberColumn
+    event = st.dataframe(
+        table.drop(columns="part").assign(**worded),
+        key="knockouts-table",
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        height=min(420, 38 + 35 * len(parts)),
+        column_config={
+            "stack": _("Stack"),
+            "attention": _("Attention"),
+            "layer": number(_("Layer"), width="small"),
+            "head": number(_("Head"), width="small"),
+            "rise": number(
+                _("Loss rises by"), format="%.4f", help=_("Below 0, the head does harm.")
+            ),
+            "loss": number(_("Loss without it"), format="%.4f"),
+            "accuracy": number(_("Right without it"), format="percent"),
+            "gradient": st.column_config.ProgressColumn(
+                _("By its gradient"),
+                format="percent",
+                min_value=0,
+                max_value=1,
+                help=paragraph("knockouts/by-gradient"),
+            ),
+        },
+    )
+    st.caption(paragraph("knockouts/heads-alone", n=f"{knocked.n:,}"))
+    chosen = event.selection.rows
+    part = parts[chosen[0] if chosen and chosen[0] < len(parts) else 0]
+    name = _(name_of(part))
+    is_off = part in knocked.off
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            _("Switch on {part}", part=name) if is_off else _("Switch off {part}", part=name),
+            icon=":material/power_settings_new:",
+            key="knockouts-switch",
+            on_click=closer.switch,
+            args=(part.code,),
+        )
+        _attention_link(knocked.run, part)
+
+
+def _attention_link(run: Run, part: Part) -> None:
+    """Link to a head or an attention on the page Attention."""
+    kind = kind_of_attention(run.experiment, part)
+    if not kind:
+        return
+    layer, head = (part.layer or 0) + 1, (part.head or 0) + 1
+    st.page_link(
+        page_table.path_of("attention"),
+        label=_("Open in Attention"),
+        icon=":material/visibility:",
+        query_params={"run": run.id, "kind": kind, "layer": str(layer), "head": str(head)},
+    )
 
 
 if __name__ == "__main__":

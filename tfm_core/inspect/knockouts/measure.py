@@ -26,7 +26,7 @@ from tfm_core.inspect.attention.trained import (
     inputs_of,
     model_of,
 )
-from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, parts_of
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.probe.types import Bools, Floats
@@ -191,6 +191,29 @@ def gradient_importances(run: Run, n: int) -> dict[Part, float]:
         for head, gradient in zip(heads, found, strict=True):
             totals[head] += float(gradient.abs().sum()) * len(rows)
     return {head: total / n for head, total in totals.items()}
+
+
+def by_head(run: Run, importances: DataFrame, n: int) -> DataFrame:
+    """Return a row a head, the most important first, after ``importances``.
+
+    part, stack and attention in words, layer and head from 1, rise, loss, accuracy; gradient: a
+    share of the largest of ``gradient_importances``.
+    """
+    import pandas as pd
+
+    slopes = gradient_importances(run, n)
+    table = importances.sort_values("rise", ascending=False, kind="stable", ignore_index=True)
+    parts: list[Part] = table["part"].tolist()
+    columns = {
+        "part": parts,
+        "stack": [STACKS[part.stack] for part in parts],
+        "attention": [SUBLAYERS[part.sublayer][1] for part in parts],
+        "layer": [(part.layer or 0) + 1 for part in parts],
+        "head": [(part.head or 0) + 1 for part in parts],
+        **{name: table[name] for name in ("rise", "loss", "accuracy")},
+        "gradient": [slopes[part] / (max(slopes.values()) or 1.0) for part in parts],
+    }
+    return pd.DataFrame(columns)
 
 
 def stages_of(n_heads: int) -> tuple[int, ...]:

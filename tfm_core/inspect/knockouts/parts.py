@@ -34,10 +34,6 @@ KINDS: dict[str, str] = {  # what switching it off does
     "start": N_("The decoder starts from zeros."),
     "backward": N_("The encoder reads only left to right."),
 }
-WITHOUT_CONTEXT = N_("The decoder no longer reads the source.")
-"""What a recurrent network does without its attention."""
-EVEN = N_("It attends equally to all tokens that its mask permits.")
-"""What a head or an attention does that is replaced by even attention."""
 HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 """Kinds with a vector output, which has a mean."""
 
@@ -143,6 +139,30 @@ def kind_of_attention(experiment: Experiment, part: Part) -> str:
     return next((kind for kind, names in kinds if part.module in names), "")
 
 
+def what_goes(part: Part, how: str, n: int) -> str:
+    """Return what it means that a part is off. how: by what it is replaced; n: examples."""
+    if how == "mean" and part.kind in HAS_MEAN:
+        return N_("Its output is replaced by its mean over these {n} examples.", n=f"{n:,}")
+    if how == "even" and is_attention(part):
+        return N_("It attends equally to all tokens that its mask permits.")
+    if part.kind == "sublayer" and part.layer is None:  # a recurrent network's attention
+        return N_("The decoder no longer reads the source.")
+    return KINDS[part.kind]
+
+
+def board_name(part: Part) -> str:
+    """Return what a part is called beside the others of its stack, layer and sublayer."""
+    if part.head is not None:
+        return str(part.head + 1)
+    if part.kind == "mask":
+        is_causal = (part.stack, part.sublayer) == ("decoder", "self")
+        padding = N_("padding, cross") if part.sublayer == "cross" else N_("padding")
+        return N_("causal") if is_causal else padding
+    if part.layer is not None:
+        return _IN_LAYER.get(part.kind, N_("block"))
+    return _ALONE.get(part.kind, STACKS[part.stack])
+
+
 def name_of(part: Part) -> Sentence:
     """Return how a part is called: ``decoder layer 2, cross-attention, head 3``."""
     if part.code in _NAMES:
@@ -181,6 +201,12 @@ _NAMES: dict[str, str] = {  # by code, of what there is one
     "decoder.cross": N_("decoder attention"),
     "decoder.start": N_("initial decoder state"),
     "encoder.backward": N_("right-to-left reading"),
+}
+_IN_LAYER: dict[str, str] = {"sublayer": N_("all"), "residual": N_("skip"), "norm": N_("norm")}
+_ALONE: dict[str, str] = {
+    "sublayer": N_("context"),
+    "start": N_("summary"),
+    "backward": N_("backwards"),
 }
 _OF_STACK: dict[str, str] = {
     "norm": N_("final norm of the {stack}"),

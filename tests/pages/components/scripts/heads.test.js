@@ -2,17 +2,18 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { nameAt, shortened } from "../../../../pages/components/cells.js";
-import { describe, received, wrapped } from "../../../../pages/components/head_grid.js";
+import { wrapped } from "../../../../pages/components/head_grid.js";
+import { describe, received } from "../../../../pages/components/heads.js";
 import { middle, ofToken, strongest } from "../../../../pages/components/head_lines.js";
 
 const words = { named: "Layer {layer}, head {head}", key: "key", weight: "weight", masked: "masked", patch: "patch" };
 
 test("a cell is described by its tokens, counted as they are drawn, and its exact weight", () => {
-  const shown = Float32Array.from({ length: 2 * 3 * 2 * 5 }, (_value, i) => i / 100);
+  const weights = Float32Array.from({ length: 2 * 3 * 2 * 5 }, (_value, i) => i / 100);
   const keys = ["21: p", "22: q", "23: r", "24: s", "25: t"];
-  const view = { shape: [2, 3, 2, 5], shown, block: 1, rows: ["query 1: a", "2: writes b, after a"], keys, words };
+  const view = { shape: [2, 3, 2, 5], weights, block: 1, rows: ["query 1: a", "2: writes b, after a"], keys, words };
   assert.equal(describe(view, 5, 1, 4), "Layer 2, head 3\n2: writes b, after a\nkey 25: t\nweight 0.5900");
-  view.shown[59] = NaN;
+  view.weights[59] = NaN;
   assert.match(describe(view, 5, 1, 4), /0 \(masked\)$/);
 });
 
@@ -26,8 +27,8 @@ test("a head over a picture shows one row, or the mean of all, without CLS", () 
   const weights = Float32Array.from([0.5, 0.25, 0.25, 0, 0.5, 0.5, 0, 0.25, 0.75]);
   assert.deepEqual([...received(weights, 3, 3, { first: 1, row: 0 })], [0.25, 0.25]);
   assert.deepEqual([...received(weights, 3, 3, { first: 1, row: null })].map((v) => v.toFixed(3)), ["0.333", "0.500"]);
-  const view = { shape: [1, 1, 3, 3], shown: weights, words, over: { first: 1, row: 1, side: 1, who: "read by patch 1,1" } };
-  assert.equal(describe(view, 0, 0, 0), "Layer 1, head 1\nread by patch 1,1\npatch 1,1: weight 0.5000");
+  const view = { shape: [1, 1, 3, 3], weights, words, over: { first: 1, row: 1, who: "read by patch 1,1" } };
+  assert.equal(describe(view, 0, 0, 0), "Layer 1, head 1\nread by patch 1,1\npatch 1,1\nweight 0.5000");
 });
 
 test("labels are cut between words", () => {

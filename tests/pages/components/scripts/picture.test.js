@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { layout, mapAt, under } from "../../../../pages/components/picture_layout.js";
+import { everyRow, isNamed } from "../../../../pages/components/picture_paint.js";
 import { TimeBar } from "../../../../pages/components/picture_time.js";
 import { browser } from "./browser.js";
 
@@ -31,6 +32,22 @@ test("what is under the middle of a cell is that cell", () => {
   const hit = under(picture, map.x + (map.w * 6.5) / 7, map.y + (map.h * 3.5) / 7);
   assert.deepEqual([hit.spot, hit.head, hit.row, hit.column], [maps, 1, 3, 6]);
   assert.equal(under(picture, -100, -100), null);
+});
+
+test("no two names touch, however high their rows are", () => {
+  for (let pixels = 1; pixels < 40; pixels += 0.25) {
+    const size = Math.max(11, Math.min(13, Math.floor(pixels / 1.35)));
+    assert.ok(everyRow(pixels, 13) * pixels >= 1.3 * size, `rows of ${pixels} px`);
+  }
+  assert.equal(everyRow(15, 13), 1);
+  assert.equal(everyRow(12, 13), 2);
+  assert.deepEqual(rows(10).filter((row) => isNamed(row, 3, 5)), [0, 5, 9]);
+  assert.deepEqual(rows(10).filter((row) => isNamed(row, 3, null)), [0, 3, 6, 9]);
+});
+
+test("rows of ten tokens have room for their names", () => {
+  const { lanes, unit } = laid([lane(10, [stage("tokens", [10], rows(10))]), lane(10, [stage("tokens", [10], rows(10))])]);
+  assert.ok(lanes.every(({ row }) => everyRow(row / unit, 13) === 1));
 });
 
 test("a place in an image is its patch", () => {

@@ -158,7 +158,7 @@ def test_what_goes_into_an_activation_is_shown_where_there_is_one(open_page, sto
     app = open_page("look_inside/parameters.py", run="recorded-digits")
     app.session_state["parameters-tab"] = "activation"
     app.run()
-    assert "**GELU** keeps" in said(app)
+    assert "Without **GELU**" in said(app)
     assert list(app.table[0].value.index) == ["encoder.layers.0", "encoder.layers.1"]
     additive = PRESETS["translate-additive"].experiment
     app = open_page("look_inside/parameters.py", draft=additive, show="draft")
@@ -252,7 +252,7 @@ def test_a_run_with_experts_shows_where_its_tokens_go(open_page, store):
     assert "gets some of the" in said(app) or "Dead at this step" in said(app)
     app.selectbox(key="parameters-layer").set_value("decoder.layers.0.feed_forward").run()
     app.select_slider(key="head-step").set_value(0).run()
-    assert "Step 0: the share of each expert" in said(app)
+    assert "The share of each expert in each token at step 0" in said(app)
 
 
 def test_a_link_opens_a_tab_and_says_where_a_model_lacks_it(open_page):

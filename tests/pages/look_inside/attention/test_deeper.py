@@ -49,10 +49,10 @@ def test_explanations_stand_side_by_side_with_what_the_model_does_without_them(
 def test_heads_and_runs_that_keep_an_example_are_compared(store):
     run = constructed_run(store, text_experiment())
     at = opened(run, deeper="compare", versus="1.1..", layer="1", head="1")
-    assert "**0%** of the attention moved; **100%**" in said(at)
+    assert "**0%** of the attention differs; **100%**" in said(at)
     at.selectbox(key="attention-versus-step").set_value(0).run()
     assert at.query_params["versus"] == "1.1.0."
-    assert "**0%** of the attention moved" not in said(at)
+    assert "**0%** of the attention differs" not in said(at)
     assert "Layer 1, head 1, step 0" in said(at)
     run = constructed_run(store, text_experiment())
     other = constructed_run(store, text_experiment(n_encoder_layers=1, n_decoder_layers=1))
@@ -125,8 +125,8 @@ def test_a_map_is_told_in_words_too(store):
     rows = ["1: writes a, after <bos>", "2"]
     view = MapView(weights, ["a", "b"], ["a*", "b", "c"], query_words=rows)
     first, second = maps.in_words(view, range(2))
-    assert first == "1\\: writes a, after \\<bos\\>: reads “b” (2) most, 0.900"
-    assert second == "2: reads “a\\*” (1) most, 0.625"
+    assert first == "1\\: writes a, after \\<bos\\>; reads “b” (2) most, 0.900"
+    assert second == "2; reads “a\\*” (1) most, 0.625"
     assert "reads “" in said(opened(constructed_run(store, text_experiment())))
 
 

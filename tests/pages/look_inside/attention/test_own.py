@@ -155,9 +155,9 @@ def test_the_arithmetic_of_a_cell_ends_in_the_weight_of_the_map_and_says_its_ste
 
 def test_what_heads_do_is_measured_over_the_validation_set_too(reader):
     at = opened(reader, deeper="heads")
-    assert "The run’s 6 examples at step 3." in said(at)
+    assert "Measured on the run’s 6 examples at step 3." in said(at)
     at.toggle(key="attention-validation").set_value(True).run()
-    assert "8 of 8 validation examples, weights of step 3." in said(at)
+    assert "8 of 8 validation examples at step 3." in said(at)
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
@@ -170,7 +170,7 @@ def test_an_example_is_chosen_by_wrong_examples(request, kind):
     if kind == "image":
         pictures = sent(at, "thumbnails")[-1]  # those of the head come first
         assert pictures["chosen"] == 0
-        assert "taken for" in pictures["pictures"][0]["name"]
+        assert "predicted" in pictures["pictures"][0]["name"]
         assert pictures["pictures"][0]["wrong"]
         assert "✗ wrong" in said(at)
         return

@@ -152,7 +152,7 @@ def test_a_picture_shows_what_its_patches_look_at(store, pooling, first):
     assert figure_of(at, "attention-patches").layout.shapes  # the first has an outline, too
     at.selectbox(key="attention-patch").set_value("2,3").run()
     assert at.query_params["patch"] == "2,3"
-    assert "Where the outlined patch looks" in said(at)
+    assert "Does the outlined patch look" in said(at)
     assert ("CLS, outside the picture, gets" in said(at)) == (pooling == "cls")
 
 

@@ -85,7 +85,7 @@ def test_heads_stand_in_a_table_lead_to_attention_and_are_taken_away(recorded, o
     assert "in 5 random orders" in said(app)
     app = open_page(PAGE, run="recorded-korean", view="pattern", head="decoder.3.cross.4")
     app.button_group(key="knockouts-pattern").set_value("own").run()
-    assert "**Other answers: 0 of" in said(app)
+    assert "**0 of" in said(app)
 
 
 @pytest.mark.wide
@@ -127,6 +127,19 @@ def test_attention_before_and_after_opens_where_most_changed(recorded, open_page
     app = open_page(PAGE, run=run.id, off=off)
     assert "0.0% of the attention moved" not in said(app)
     assert "of the attention moved to other keys" in said(app)
+
+
+def test_the_map_before_and_after_is_chosen_and_holds_for_what_is_off(recorded, open_page):
+    link = {"run": "recorded-korean", "off": "encoder.1.self"}
+    app = open_page(PAGE, **link, **{"map-kind": "decoder", "map-layer": "2", "map-head": "3"})
+    assert app.selectbox(key="knockouts-map_kind").value == "decoder"
+    assert app.button_group(key="knockouts-map_layer").value == "2"
+    assert app.button_group(key="knockouts-map_head").value == "3"
+    app.selectbox(key="knockouts-map_kind").set_value("encoder").run()
+    assert "map-layer" not in app.query_params  # the encoder has one layer
+    app.button(key="knockouts-clear").click().run()
+    assert app.button_group(key="knockouts-map_head").value == "mean"
+    assert "map-kind" not in app.query_params
 
 
 def test_what_decides_starts_with_one_changed_token_and_follows_what_is_typed(recorded, open_page):

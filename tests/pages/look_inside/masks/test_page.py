@@ -86,5 +86,5 @@ def test_cold_it_opens_on_a_recorded_run_whose_step_and_example_the_head_chooses
     shown = panel(app, 0)["rows"]
     assert shown[1:] == recorded.get("recorded-korean").probe().items[1]["tgt"]
     app.toggle(key="masks-seeded").set_value(True).run()
-    assert "Scores from random embeddings, untrained." in said(app)
-    assert "Scores from random embeddings" in said(open_page(PAGE, run="recorded-digits"))
+    assert "The scores come from random embeddings." in said(app)
+    assert "random embeddings" in said(open_page(PAGE, run="recorded-digits"))

@@ -47,8 +47,8 @@ def test_it_opens_cold_with_counts_scores_and_calibration_of_the_core(recorded):
     app = opened()
     found = answers(DIGITS, steps_of(DIGITS)[-1])
     wrong = len(found.truth) - found.n_right
-    assert f"**{wrong} of 500** validation examples wrong" in said(app)
-    assert "The test set is not touched" in said(app)
+    assert f"**{wrong} of 500** validation examples are wrong" in said(app)
+    assert "The test set is not used" in said(app)
     texts = figure(app, "Predicted for each true class")["data"][0]["text"]
     counts = [[int(cell or 0) for cell in row] for row in texts]
     assert counts == confusion(found)[0].to_numpy().tolist()
@@ -80,7 +80,9 @@ def test_a_cell_of_the_link_lists_its_errors_and_other_steps_give_no_cell(record
     later = steps_of(DIGITS)[-2]
     settled(app.select_slider(key="head-step").set_value(later).run())
     found = answers(DIGITS, later)
-    assert f"**{len(found.truth) - found.n_right} of 500** validation examples wrong" in said(app)
+    assert f"**{len(found.truth) - found.n_right} of 500** validation examples are wrong" in said(
+        app
+    )
     assert f"step={later}" in links(app)[0]
     app = opened(run=DIGITS.id, step="500")
     assert any("; 519 is shown" in one.value for one in app.warning)
@@ -95,7 +97,7 @@ def test_a_cell_of_the_link_lists_its_errors_and_other_steps_give_no_cell(record
 @pytest.mark.parametrize(
     ("run_id", "view", "words"),
     [
-        (DIGITS.id, {"step": "519", "show": "groups"}, "95% confidence"),
+        (DIGITS.id, {"step": "519", "show": "groups"}, "95% intervals"),
         (DIGITS.id, {"step": "519", "show": "calibration"}, "calibration error"),
         (DIGITS.id, {"order": "sure"}, "All 22 of them"),
         (KOREAN.id, {"step": "137", "show": "groups", "by": "pattern"}, "several patterns"),
@@ -130,7 +132,7 @@ def test_a_run_without_weights_says_so_and_offers_a_recorded_one(store, recorded
     app = opened_at(FILE, run=run.id)
     assert any("ended without saving weights" in one.value for one in app.error)
     settled(app.button(key="head-open-recorded-digits").click().run())
-    assert "validation examples wrong" in said(app)
+    assert "validation examples are wrong" in said(app)
 
 
 def test_without_any_run_it_says_how_to_get_one(store):

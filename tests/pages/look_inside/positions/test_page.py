@@ -68,7 +68,7 @@ def test_learned_tables_and_shuffles_are_those_of_the_current_run(recorded, open
     near = _beside, below, apart = position_tables.nearness(
         position_tables.cosines(table), round(len(table) ** 0.5)
     )
-    assert f"in a column {below:.2f}, other pairs {apart:.2f}" in said(app)
+    assert f"{below:.2f} in a column, {apart:.2f} between other pairs" in said(app)
     assert position_tables.nearness_text(*near) in said(app)
     app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
     (look,) = [button for button in app.button if button.label.startswith("Open “")]
@@ -82,7 +82,7 @@ def test_learned_tables_and_shuffles_are_those_of_the_current_run(recorded, open
     app.text_input(key="positions-recorded-korean-0-text").set_value("the xylophone").run()
     assert "is not a word of this task" in app.warning[0].value
     app = viewed(open_page(PAGE, run="recorded-digits"), "shuffle")
-    assert "with averaged patches both would be equal" in said(app)
+    assert "with averaged patches, they would be equal" in said(app)
     app.button(key="shuffle-patches").click().run()
     again = open_page(PAGE, run="recorded-digits", view="shuffle", picture="3")  # an older link
     assert again.query_params["example"] in ("3", ["3"])
@@ -134,7 +134,7 @@ def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page
 def test_a_run_without_a_table_of_positions_says_why(store, open_page):
     run = learned_run(store, "translate-luong")
     app = viewed(open_page(PAGE, run=run.id), "learned")
-    assert "is an RNN: it has no positions to learn" in said(app)
+    assert "is an RNN and has no positions to learn" in said(app)
     run = learned_run(store, "copy")
     app = viewed(open_page(PAGE, run=run.id), "learned")
     assert "learns nothing about positions" in said(app)
