@@ -88,7 +88,7 @@ LATEX = {
 }
 ASKS = {
     "additive": N_("Attends **before** reading the last token."),
-    "one-head": N_("Queries with the last token."),
+    "one-head": N_("The query is the last token."),
     "many-heads": N_("{n} patterns; this one aligns best.", n=HEADS),
 }
 EQUATIONS = {
@@ -126,7 +126,7 @@ class Racers:
         N_("Task"),
         {name: TEXT_TASKS[name].label for name in rnn_attention.tasks()},
         is_list=True,
-        help=N_("All learn from the same batches in order."),
+        help=N_("All train on the same batches in the same order."),
     )
     steps: int = view.number(
         N_("Steps per run"), 100, 3000, 600, step=100, help=N_("Batches of 64 pairs.")
@@ -340,7 +340,7 @@ def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> No
     words = [_("Step {step}; no true alignment.", step=f"{attention.step:,}")]
     if attention.is_scored:
         share = _(
-            "Step {step}, {n} sentences: {share} on true words; uniform {even}.",
+            "Step {step}, {n} sentences: {share} of the attention is on true words (uniform: {even}).",
             step=f"{attention.step:,}",
             n=len(attention.weights),
             share=show.percent(attention.share),

@@ -64,7 +64,7 @@ class ByHand:
 
 def _width(default: str) -> str:
     help = N_("d_model; heads share it equally.")
-    made: str = view.choice(N_("Numbers a word"), _WIDTHS, default, help=help)
+    made: str = view.choice(N_("Numbers per word"), _WIDTHS, default, help=help)
     return made
 
 
@@ -463,7 +463,7 @@ def _differences(made: tuple[by_hand_forms.CodeForm, ...]) -> None:
         words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
         st.success(words, icon=":material/check:")
     elif not np.isfinite([form.difference for form in made]).all():
-        st.warning(_("One gives NaN: a query has no keys."), icon=":material/warning:")
+        st.warning(_("One result is NaN, because a query has no keys."), icon=":material/warning:")
     show.facts(
         [
             (

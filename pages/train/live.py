@@ -212,7 +212,7 @@ def _details(run: Run) -> None:
 
 def _state_words(run: Run, status: Status) -> str:
     if status.state == "starting":
-        return _("Starting: preparing data and model.")
+        return _("Preparing data and model.")
     training = run.experiment.training
     compiles = training is not None and training.compile and not runs_access.curves(run).compiled
     if status.state == "running" and compiles:
@@ -250,7 +250,7 @@ def _state_messages(run: Run, status: Status) -> None:
             words = [_("Interrupted at step {step}.", step=f"{status.step:,}")]
             if run.experiment.training is not None and not visitors.watches(run):
                 if run.checkpoint_step is None:
-                    words.append(_("Nothing was saved: Resume starts over."))
+                    words.append(_("Nothing was saved, so Resume starts over."))
                 else:
                     step = f"{run.checkpoint_step:,}"
                     words.append(_("Resume continues from step {step}.", step=step))
@@ -304,14 +304,14 @@ def _curves(run: Run) -> None:
     with left:
         show.figure(
             loss,
-            _("Should fall below guessing. Validation far above training: overfitting.")
+            _("The loss should fall below guessing. If validation rises far above training, the model overfits.")
             if is_in_nats(run, curves)
-            else _("Validation far above training: overfitting."),
+            else _("If validation rises far above training, the model overfits."),
             key=f"loss-{run.id}",
         )
     facts = run.experiment.task.facts
     if getattr(facts, "hides", False):
-        caption = _("Share of right words. Several may fit a gap, so even a perfect reader errs.")
+        caption = _("Share of right words. Several may fit a gap, so even a perfect model errs.")
     elif facts.answer in ("sequence", "blanks"):
         caption = _("Share of right tokens, and of sequences without an error.")
     elif facts.answer == "text":

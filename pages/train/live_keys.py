@@ -167,20 +167,20 @@ def _tested_words(training: TrainingConfig, curves: Curves) -> str:
     if training.tested == "average":
         if training.keeps_best:
             return _(
-                "Tested: averaged weights, best by validation (step {step}). Pages show these.",
+                "Test figures and pages use the averaged weights, best by validation (step {step}).",
                 step=step,
             )
         return _(
-            "Tested: averaged weights (decay {decay}), step {step}. Pages show these.",
+            "Test figures and pages use the averaged weights (decay {decay}) of step {step}.",
             step=step,
             decay=f"{training.ema_decay:g}",
         )
     if curves.tested(training.tested) == "best":
-        return _("Tested: the best weights by validation (step {step}).", step=step)
+        return _("Test figures use the best weights by validation (step {step}).", step=step)
     if training.tested == "best":
-        return _("Tested: the final weights (step {step}).", step=step)
+        return _("Test figures use the final weights (step {step}).", step=step)
     return _(
-        "Tested: the final weights (step {step}); with patience, the best by validation.",
+        "Test figures use the final weights (step {step}), or with patience the best by validation.",
         step=step,
     )
 

@@ -88,7 +88,7 @@ def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0)
     with left:
         show.figure(
             beam_tree(comparison.tree, most=16),
-            _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
+            _("The best text is on top; each column is a token with its ln p. Grey: dropped. Square: ended."),
             key=f"{key}-tree",
         )
     with right:

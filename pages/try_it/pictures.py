@@ -225,7 +225,7 @@ def meant(
     if len(steps) == 1:
         return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
     if at == 0:
-        return at, _("Right: a {digit}, but so are random weights.", digit=digit)
+        return at, _("Right: a {digit}. But random weights read it, too.", digit=digit)
     return at, _("Right from step {step} on: a {digit}.", digit=digit, step=words(since))
 
 

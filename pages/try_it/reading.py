@@ -152,7 +152,7 @@ def _figures(reading: pd.DataFrame, unit: str) -> None:
         (
             _("Expected loss"),
             _("{nats} nats", nats=f"{reading['entropy'].mean():.3f}"),
-            _("Mean entropy of the predictions; much lower than the loss: overconfident."),
+            _("Mean entropy of the predictions. Much lower than the loss means overconfident."),
         ),
     )
 
@@ -162,7 +162,7 @@ def _guesses(reading: pd.DataFrame, picked: int) -> None:
     token, nats, rank, _entropy, best = reading.iloc[picked]
     st.markdown(
         _(
-            "Token {n}, **{token}**: {bits} bits, probability {p}, guess no. {rank}.",
+            "**{token}** (token {n}): probability {p}, guess no. {rank}, {bits} bits.",
             n=picked + 1,
             token=escape(plots.shown(token)),
             bits=f"{nats * BITS:.2f}",
@@ -172,7 +172,7 @@ def _guesses(reading: pd.DataFrame, picked: int) -> None:
     )
     show.figure(
         plots.guesses(best, token, float(np.exp(-nats)), int(rank)),
-        _("Predictions here; the actual token is marked."),
+        _("The predictions for this position; the actual token is marked."),
         key="read-guesses",
     )
 

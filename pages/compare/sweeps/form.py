@@ -313,7 +313,7 @@ def _search(first: Plan, key: str) -> dict[str, Any]:
                 format_func=lambda name: _(OBJECTIVES[name].label),
                 key=f"{key}-objective",
                 width=180,
-                help=_("With the final weights; with patience, the best."),
+                help=_("Measured with the final weights, or with patience the best."),
             )
         max_runs = st.number_input(
             _("Max. runs"),
@@ -342,7 +342,7 @@ def _search(first: Plan, key: str) -> dict[str, Any]:
             first.at_once,
             key=f"{key}-at-once",
             width=125,
-            help=_("They share the CPU, and the sampler knows fewer results."),
+            help=_("Parallel runs share the CPU, and the sampler knows fewer results."),
         )
     return {
         "search": search,

@@ -97,7 +97,7 @@ def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
         words = _(
-            "About {share} of combinations are valid. One that is not: {why}",
+            "About {share} of combinations are valid. An invalid one: {why}",
             share=show.percent(possible.n / possible.drawn),
             why=_(possible.why),
         )

@@ -34,7 +34,7 @@ SCOPE, _PICK = "sweeps", "sweeps-pick"
 NEW = ""
 _HEIGHT = 300
 STATES = {
-    "running": N_("trains"),
+    "running": N_("training"),
     "complete": N_("complete"),
     "diverged": N_("diverged"),
     "failed": N_("no result"),

@@ -129,7 +129,7 @@ def draw(level: str) -> None:
     pair = _pair(view.one(pair_field(level), "pair", SCOPE)) or _pair(READY.get(level, ()))
     _bar(level, pair)
     if pair is None:
-        st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
+        st.info(_("There is no pair yet. Train one."), icon=":material/bug_report:")
         return
     comparison.follow(pair, partial(_view, pair))
 
@@ -142,7 +142,7 @@ def pair_field(level: str) -> Any:
 def _ids_of(text: str) -> tuple[str, ...]:
     ids = tuple(text.split("."))
     if _pair(ids) is None:
-        raise InvalidValue(_("a healthy run and its twin that are here"))
+        raise InvalidValue(_("a healthy run and its twin on this machine"))
     return ids
 
 
@@ -283,7 +283,7 @@ def _probes(pair: Pair, played: Round) -> None:
     if is_live:
         st.caption(_("Probes open when both runs have finished."))
     elif not can_run:
-        st.caption(_("One of the two has no weights to probe."))
+        st.caption(_("One of the runs has no saved weights to probe."))
     name = st.selectbox(
         _("Probe"),
         list(PROBES),

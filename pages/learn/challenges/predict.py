@@ -93,7 +93,7 @@ def _differs(chosen: Demonstration) -> None:
         named = _("the blocks, in {n} settings", n=len(changes))
     st.markdown(
         _(
-            "**Differs:** {rows}. Same seed, data and {steps} steps: “{task}”, {family}.",
+            "**The only difference:** {rows}. Task “{task}”, {family}, {steps} steps, same seed.",
             rows=named,
             steps=f"{first.trained.steps:,}",
             task=_(first.task.facts.label),

@@ -59,7 +59,7 @@ def _preview() -> None:
     """Let a teacher look at a lesson of two files; nothing of it is kept."""
     problems = st.session_state.get(_PROBLEMS, [])
     with st.expander(_("Preview a lesson"), icon=":material/preview:", expanded=bool(problems)):
-        st.caption(_("A TOML file and its Markdown; docs/lessons.md says what they hold."))
+        st.caption(_("A TOML file and its Markdown file; see docs/lessons.md."))
         st.file_uploader(
             _("Lesson files"),
             type=["toml", "md"],
@@ -82,7 +82,7 @@ def _take() -> None:
         if len(given) > 2 or len(files) < 2:
             raise StudentError("Choose one TOML file and one Markdown file.")
         if any(file.size > MAX_BYTES for file in given):
-            raise StudentError("A file of a lesson may have {n} bytes.", n=f"{MAX_BYTES:,}")
+            raise StudentError("A lesson file may have at most {n} bytes.", n=f"{MAX_BYTES:,}")
         texts = {"en": (files["md"].name, files["md"].getvalue())}
         lesson = made(files["toml"].name, files["toml"].getvalue(), texts)
     except ConfigError as error:
@@ -96,7 +96,7 @@ def _take() -> None:
 def draw(lesson: Lesson) -> None:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
     if open_lesson.is_preview():
-        st.caption(_("preview: nothing is kept"))
+        st.caption(_("Preview: nothing is saved."))
     pupils.welcome(lesson, attempt)
     if words.text:
         st.markdown(words.text)

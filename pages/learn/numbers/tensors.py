@@ -317,4 +317,4 @@ def numpy(_made: Made) -> None:
     """Show what an array and a tensor share, computed here."""
     facts = sight.numpy_facts()
     rows = [(f"`{code}`", f"`{found}`", _(meaning)) for code, found, meaning in facts]
-    show.facts(rows, [_("code"), _("gives here"), _("so")])
+    show.facts(rows, [_("code"), _("here"), _("meaning")])

@@ -140,7 +140,7 @@ def _pick() -> BenchmarkRequest | None:
     """Draw the choices; return None, with a message, if nothing can be measured."""
     name = view.ask(Speed, SCOPE).compare
     chosen, facts, _choices = model_choice.line("speed", shown_run.current_run(), is_trained=True)
-    facts.caption(_("On **{model}**", model=escape(chosen.label)))
+    facts.caption(_("Model: **{model}**", model=escape(chosen.label)))
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),

@@ -164,11 +164,11 @@ def split(made: Made) -> None:
         form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
         totals = counts.sum(axis=1)
         roles = [
-            (_("training"), totals["train"], _("the weights"), _("in every step")),
-            (_("validation"), totals["validation"], _("you"), _("every 50 steps")),
-            (_("test"), totals["test"], _("nobody"), _("once")),
+            (_("training"), totals["train"], _("training"), _("in every step")),
+            (_("validation"), totals["validation"], _("choosing"), _("every 50 steps")),
+            (_("test"), totals["test"], _("the result"), _("once")),
         ]
-        columns = [_("split"), _("pictures"), _("who learns"), _("seen")]
+        columns = [_("split"), _("pictures"), _("used for"), _("seen")]
         table = pd.DataFrame(roles, columns=columns)
         st.dataframe(table, hide_index=True, key="practice-roles", column_config=form)
         _width(made)
@@ -189,7 +189,7 @@ def _width(made: Made) -> None:
     low, high = conclusions.wilson(round(0.9 * n), n)
     st.markdown(
         _(
-            "90% right of {n} means **{low}** to **{high}**.",
+            "90% right on {n} pictures means a true accuracy of **{low}** to **{high}**.",
             n=f"{n:,}",
             low=show.percent(low),
             high=show.percent(high),
