@@ -64,7 +64,9 @@ def _of(run: Run, score: Score) -> None:
     if score.exact is None:
         st.caption(_("{run}: share of right answers on {n} unseen examples.", run=name, n=score.n))
     else:
-        st.caption(_("{run}: share of whole answers right on {n} unseen examples.", run=name, n=score.n))
+        st.caption(
+            _("{run}: share of whole answers right on {n} unseen examples.", run=name, n=score.n)
+        )
 
 
 def without(_made: Made) -> None:

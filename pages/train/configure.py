@@ -31,17 +31,16 @@ _MAX_MEGABYTES = 1
 def page() -> None:
     show.header("train")
     _read_link()
-    sentences = st.session_state.get(_LINK_PROBLEMS)
-    if sentences:
-        words = [_("Invalid settings in the link:")]
-        words += [f"- {escape(sentence)}" for sentence in sentences]
-        st.warning("\n".join(words), icon=":material/link:")
-        st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
+    problems = st.session_state.get(_LINK_PROBLEMS)
+    if problems:
+        lines = [_("Invalid settings in the link:"), *(f"- {escape(text)}" for text in problems)]
+        st.warning("\n".join(lines), icon=":material/link:")
+        st.button(_("Dismiss"), key="configure-understood", on_click=problems.clear)
     draft = state.current_draft()  # read once: a callback may replace it meanwhile
-    with st.container():  # stays where it is empty, as the place of the changes does
+    with st.container():  # exists even when empty, as that of the changes does
         _link_made(draft)
     checked = drafts.check(draft)
-    advice = tuple(one for one in checked.advice if not open_lesson.asks_for(one.field))
+    advice = tuple(hint for hint in checked.advice if not open_lesson.asks_for(hint.field))
     checked = replace(checked, advice=advice)
     preset = drafts.preset_of(draft)
     if not checked.concerned <= set(play.PLAYED):
@@ -55,7 +54,7 @@ def page() -> None:
         for path in opened or ():
             if path in checked.settings and path not in play.PLAYED:
                 controls.control(checked.settings[path], checked)
-        play.of_draft(checked, says_problems=not st.session_state.get(_ALL))
+        play.of_draft(checked, shows_problems=not st.session_state.get(_ALL))
     changes.strip(
         checked,
         threads=state.threads(),
@@ -75,7 +74,13 @@ def _all(checked: CheckedDraft, preset: str | None) -> None:
     """Draw a control of each setting."""
     with st.container(border=True, gap="small"):
         controls.kinds(checked)
-        _about(preset, drafts.task_of(checked.draft.values))
+        facts = TASK_FACTS[drafts.task_of(checked.draft.values)]
+        about, unseen = _(facts.help), _("“Unseen”: {words}", words=_(facts.unseen))
+        if preset is not None:
+            unseen = f"{about} {unseen}"
+            learns, reaches = _(PRESETS[preset].learns), _(PRESETS[preset].reaches)
+            about = _("{learns} It reaches {reaches}.", learns=learns, reaches=reaches)
+        st.caption(about, help=unseen)
     by_section = {
         section: [setting for setting in checked.settings.values() if setting.section == section]
         for section in ("model", "task", "training", "")
@@ -87,7 +92,7 @@ def _all(checked: CheckedDraft, preset: str | None) -> None:
         controls.group(_("Task"), by_section["task"], checked)
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
-        start.place(by_section[""], checked)
+        start.seed_and_name(by_section[""], checked)
         _file(checked)
 
 
@@ -117,17 +122,6 @@ def _presets(chosen: str | None) -> None:
         persist_state="session",
     )
     preset_list.button(lock=lock)
-
-
-def _about(preset: str | None, task: str) -> None:
-    facts = TASK_FACTS[task]
-    about, unseen = _(facts.help), _("“Unseen”: {words}", words=_(facts.unseen))
-    if preset is None:
-        st.caption(about, help=unseen)
-        return
-    learns, reaches = _(PRESETS[preset].learns), _(PRESETS[preset].reaches)
-    words = _("{learns} It reaches {reaches}.", learns=learns, reaches=reaches)
-    st.caption(words, help=f"{about} {unseen}")
 
 
 def _preset_key() -> str:
@@ -209,14 +203,12 @@ def _take_file() -> None:
         experiment = from_json(file.getvalue())
     except ConfigError as error:
         sentences = [_(sentence) for sentence in error.sentences]
-        why = _("{name} was not loaded:", name=file.name)
-        st.session_state[_JSON_PROBLEMS] = [why, *sentences]
+        st.session_state[_JSON_PROBLEMS] = [_("{name} was not loaded:", name=file.name), *sentences]
         return
     if experiment.task.name not in TASK_FACTS:
-        why = _("{name} was not loaded:", name=file.name)
         reason = _("This task belongs to an opened model. Fine-tune it on the page of that model.")
-        st.session_state[_JSON_PROBLEMS] = [why, reason]
+        st.session_state[_JSON_PROBLEMS] = [_("{name} was not loaded:", name=file.name), reason]
         return
     state.set_draft(experiment.model_dump())
-    words = _("Experiment loaded from {name}.", name=escape(file.name))
-    st.toast(words, icon=":material/upload_file:")
+    message = _("Experiment loaded from {name}.", name=escape(file.name))
+    st.toast(message, icon=":material/upload_file:")

@@ -1,4 +1,4 @@
-"""Models that read: how a text surprises, each layer's answer, sums, sentiment, hidden words."""
+"""Models that read: surprise, each layer's answer, sums, sentiment and hidden words."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _SEED = 8
 
 def read(run: Run) -> None:
     """Colour a text by how much each token surprises the model."""
-    offered = view.text(
+    field = view.text(
         N_("Text"),
         example_text(run),
         MAX_TEXT,
@@ -102,13 +102,13 @@ def read(run: Run) -> None:
         look={"height": 68},
         holds_for=run.id,
     )
-    text = view.one(offered, "text", "read")
+    text = view.one(field, "text", "read")
     reading = surprisals(run, typed.within(text, MAX_READ))
     sentence_field.mark_unknown(text_task(run.experiment.task), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
     tokens, nats = reading["token"].tolist(), reading["nats"].to_numpy()
     box = st.container(border=True)
-    offered = view.number(
+    field = view.number(
         N_("Token"),
         1,
         len(reading),
@@ -117,16 +117,21 @@ def read(run: Run) -> None:
         query="at",
         holds_for=f"{run.id} {text}",
     )
-    picked = view.one(offered, "token", "read") - 1
+    picked = view.one(field, "token", "read") - 1
     with box:
         st.html(surprise_text(tokens, nats, picked, UNITS[unit].separator, say=_))
     _guesses(reading, picked)
     _figures(reading, unit)
-    _ask_about_order(run, reading)
+    task = text_task(run.experiment.task)
+    forwards = [token for token in tokens if token != run.experiment.task.end]
+    if len(forwards) > 1 and forwards != forwards[::-1]:
+        about = questions.about_order(reading, surprisals(run, task.join_tgt(forwards[::-1])))
+        of = f"{run.id} {trained.checkpoint_mark(run)} {tuple(tokens)}"
+        question.check({"order": about}, of=of)
 
 
 def _figures(reading: pd.DataFrame, unit: str) -> None:
-    """Show how well a text is predicted, in nats, bits and perplexity."""
+    """Show how well the model predicts a text, in nats, bits and perplexity."""
     loss = float(reading["nats"].mean())
     bits = {
         "words": _("Bits per word"),
@@ -158,7 +163,7 @@ def _figures(reading: pd.DataFrame, unit: str) -> None:
 
 
 def _guesses(reading: pd.DataFrame, picked: int) -> None:
-    """Show what was predicted in place of a token."""
+    """Show the predictions for the position of a token."""
     token, nats, rank, _entropy, best = reading.iloc[picked]
     st.markdown(
         _(
@@ -177,52 +182,40 @@ def _guesses(reading: pd.DataFrame, picked: int) -> None:
     )
 
 
-def _ask_about_order(run: Run, reading: pd.DataFrame) -> None:
-    """Ask how the model reads the text backwards."""
-    task, every = text_task(run.experiment.task), tuple(reading["token"])
-    tokens = [token for token in every if token != run.experiment.task.end]
-    backwards = task.join_tgt(tokens[::-1])
-    if len(tokens) < 2 or tokens == tokens[::-1]:
-        return
-    mark = trained.checkpoint_mark(run)
-    asked = questions.about_order(reading, surprisals(run, backwards))
-    question.check({"order": asked}, of=f"{run.id} {mark} {every}")
-
-
 def lens(run: Run) -> None:
-    """Show what the model would answer after each layer."""
-    offered = view.text(
+    """Show the answer of the model after each layer."""
+    field = view.text(
         N_("Text"),
         example_text(run, 16),
         MAX_LOOKED,
         help=lambda: _("Shows the first {n} tokens.", n=MAX_SHOWN - 1),
         holds_for=run.id,
     )
-    _look_through(run, typed.within(view.one(offered, "text", "lens"), MAX_LOOKED))
+    _lens(run, typed.within(view.one(field, "text", "lens"), MAX_LOOKED))
     show.code(lens_logits)
 
 
-def _look_through(run: Run, text: str) -> None:
+def _lens(run: Run, text: str) -> None:
     """Draw the lens on a text, or on the answer of an adder."""
-    looked = look_through(run, text)
+    predictions = look_through(run, text)
     show.figure(
-        plots.lens_map(*looked, most=MAX_SHOWN),
+        plots.lens_map(*predictions, most=MAX_SHOWN),
         _("Rows: what the model would predict after each layer."),
         key="lens-map",
     )
-    st.markdown(_(settled([row[:MAX_SHOWN] for row in looked[1]])))
+    st.markdown(_(settled([row[:MAX_SHOWN] for row in predictions[1]])))
 
 
 def add(run: Run) -> None:
     n = run.experiment.task_as(TextTaskConfig).size
-    offered = view.text(
+    field = view.text(
         N_("A sum"),
         f"{'8' * n}+{'1' * (n - 1)}7",
         MAX_SUM,
         help=lambda: _("Up to {n} digits each, such as 12+34.", n=n),
         holds_for=run.id,
     )
-    text = typed.within(view.one(offered, "text", "add"), MAX_SUM)
+    text = typed.within(view.one(field, "text", "add"), MAX_SUM)
     source, written, truth, chances = sum_of(run, text)
     sure = show.percent(float(chances.to_numpy().max(1).prod()))
     st.markdown(
@@ -240,7 +233,7 @@ def add(run: Run) -> None:
         key="add-digits",
     )
     st.header(_("Logit lens"), anchor=False)
-    _look_through(run, text)
+    _lens(run, text)
 
 
 def _sentence(
@@ -285,7 +278,7 @@ def _answer(sentence: SentenceReading) -> None:
     with left:
         colours = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}
         look = {
-            "colour": [colours.get(one, BLUE) for one in sentence.labels],
+            "colour": [colours.get(label, BLUE) for label in sentence.labels],
             "textposition": "auto",
         }
         figure = chart(
@@ -334,22 +327,22 @@ def _words(run: Run, sentence: SentenceReading) -> None:
     shift = len(sentence.keys) - len(sentence.words)
     left, right = st.columns(2, gap="medium")
     with left:
-        words = _("Attention of the mean of all words, by head. ▸: deciding words.")
+        caption = _("Attention of the mean of all words, by head. ▸: deciding words.")
         if shift:
-            words = _("Attention of the CLS token, by head. ▸: deciding words.")
+            caption = _("Attention of the CLS token, by head. ▸: deciding words.")
         show.figure(
             head_rows(
                 sentence.heads,
                 sentence.keys,
                 marked=[index + shift for index in marked],
             ),
-            words,
+            caption,
             key="sentiment-heads",
         )
     with right:
-        asked = questions.about_word(sentence)
+        about = questions.about_word(sentence)
         of = f"{run.id} {sentence.step} {sentence.words}"
-        if asked is not None and not question.guess(asked, "word", of=of):
+        if about is not None and not question.guess(about, "word", of=of):
             return
         table = labelling.explained(sentence)
         figure = chart(
@@ -368,8 +361,8 @@ def _words(run: Run, sentence: SentenceReading) -> None:
             across={"tickangle": -40},
             up={"range": [1.05 * min(0.0, table["value"].min()), 1.05]},
         )
-        words = _("Probability lost without each word; relevance; rollout.")
-        show.figure(figure, words, key="sentiment-words")
+        caption = _("Probability lost without each word; relevance; rollout.")
+        show.figure(figure, caption, key="sentiment-words")
 
 
 def _pairs(run: Run, sentence: SentenceReading) -> None:
@@ -406,13 +399,13 @@ def _fill(run: Run) -> None:
         label, words = N_("Your sentence, ___ for a hidden word"), filling.words_of(run)
         text = _sentence(run, label, GAPPED, words, most=MAX_GAPPED, key="blanks")
         tokens = _hidden(filling.tokens_of(run, text))
-        step, found = filling.fill(run, tokens)
+        step, gaps = filling.fill(run, tokens)
     except ValueError as error:
         show.problem(error)
         return
-    if not found[0].truth:
+    if not gaps[0].truth:
         st.info(_("The grammar has no such sentence: no truth to compare."), icon=":material/info:")
-    for blank in found:
+    for blank in gaps:
         _blank(run, step, tokens, blank)
 
 
@@ -453,10 +446,10 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
     words[blank.position] = "[ ? ]"
     st.header(escape(" ".join(words)), anchor=False, divider="grey")
     left, right = st.columns(2, gap="medium")
-    asked = questions.about_gap(blank)
+    about = questions.about_gap(blank)
     of = f"{run.id} {step} {tokens} {blank.position}"
     with left:
-        is_shown = asked is None or question.guess(asked, "gap", of=of)
+        is_shown = about is None or question.guess(about, "gap", of=of)
     if is_shown:
         _choice(left, step, blank)
     with right:
@@ -465,7 +458,7 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
             _("Attention of the gap (▸), by head."),
             key=f"blanks-gap-{blank.position}",
         )
-    _sure(blank)
+    _entropies(blank)
 
 
 def _choice(place: DeltaGenerator, step: int, blank: Blank) -> None:
@@ -491,7 +484,7 @@ def _choice(place: DeltaGenerator, step: int, blank: Blank) -> None:
         )
 
 
-def _sure(blank: Blank) -> None:
+def _entropies(blank: Blank) -> None:
     cards = [(_("Model's entropy"), f"{blank.model_entropy:.2f}", _("How unsure the model is."))]
     if blank.truth:
         cards += [
@@ -545,16 +538,11 @@ def own_text(_run: Run | None = None) -> None:
         disabled=problem is not None,
         key="train-own",
     ):
-        _train(text, unit)
+        values = PRESETS["gpt-text"].experiment.model_dump()
+        data = own_choice.keep_text(text, unit).id if text else ""
+        values["task"] |= {"data": data, "unit": unit}
+        name = _("My text") if text else "Alice"
+        run = run_actions.start(Experiment.parse(values), name=f"{name}, {_(UNITS[unit].label)}")
+        if run is not None:
+            run_actions.watch(run)
     st.caption(_("Saved as a data set; manage it on Own data."))
-
-
-def _train(text: str, unit: str) -> None:
-    """Keep the text as a data set, and train on it."""
-    values = PRESETS["gpt-text"].experiment.model_dump()
-    data = own_choice.keep_text(text, unit).id if text else ""
-    values["task"] |= {"data": data, "unit": unit}
-    name = _("My text") if text else "Alice"
-    run = run_actions.start(Experiment.parse(values), name=f"{name}, {_(UNITS[unit].label)}")
-    if run is not None:
-        run_actions.watch(run)
