@@ -394,7 +394,7 @@ def _results(shown: Sequence[StyledRun]) -> None:
         st.caption(_("These runs have identical settings."))
     if is_wide:
         title = _("All {n} settings that differ", n=len(rows))
-        with st.expander(label, icon=":material/difference:"):
+        with st.expander(title, icon=":material/difference:"):
             settings = {
                 entry.name: [_(row.texts[n]) for row in rows] for n, entry in enumerate(shown)
             }

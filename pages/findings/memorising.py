@@ -35,8 +35,16 @@ def draw(chosen: Phenomenon, trained: StudyRuns) -> None:
         recipe.curves(chosen, trained)
     if run is not None and measured is not None and len(measured[0]) > 1:
         table, answers = measured
+        x = table["step"].to_numpy(float)
+        lines = {
+            _("as the wrong label"): (x, table["given"].to_numpy()),
+            _("as the true digit"): (x, table["true"].to_numpy()),
+        }
+        title = _("{n} mislabelled digits read", n=f"{answers.shape[1]:,}")
+        step = memorising.memorised(table)
+        line = None if step is None else {"x": step, "words": _("memorised")}
         with right:
-            _mislabelled(table, answers.shape[1])
+            recipe.draw({title: lines}, key="discover-mislabelled", name=title, reference=line)
         st.markdown(_result(chosen, trained))
         _digits(run, table["step"].tolist(), answers)
         left, right = st.columns(2, gap="medium")
@@ -72,19 +80,6 @@ def _result(chosen: Phenomenon, trained: StudyRuns) -> str:
 
 def _share(values: pd.Series[float]) -> str:
     return f"{spread(100 * values, '.1f')}\u00a0%"
-
-
-def _mislabelled(table: pd.DataFrame, n: int) -> None:
-    """Draw how the n mislabelled digits are read over the training."""
-    x = table["step"].to_numpy(float)
-    lines = {
-        _("as the wrong label"): (x, table["given"].to_numpy()),
-        _("as the true digit"): (x, table["true"].to_numpy()),
-    }
-    title = _("{n} mislabelled digits read", n=f"{n:,}")
-    step = memorising.memorised(table)
-    reference = None if step is None else {"x": step, "words": _("memorised")}
-    recipe.draw({title: lines}, key="discover-mislabelled", name=title, reference=reference)
 
 
 def _digits(run: Run, steps: Sequence[int], every: memorising.Integers) -> None:

@@ -74,7 +74,12 @@ def _gallery() -> None:
         for name in FINDINGS:
             text = show.words(name)
             with st.container(key=f"finding-card-{name}", gap=None):
-                moving_picture(_card(name), key=f"picture-{name}")
+                picture: dict[str, Any] = {}  # without the recorded runs
+                if not isinstance(FINDINGS[name], Phenomenon):
+                    picture = superposition.card()
+                elif runs_access.store().lessons():
+                    picture = _of_runs(name)
+                moving_picture(picture, key=f"picture-{name}")
                 _button(text.title, name)
                 st.caption(text.intro)
 
@@ -83,14 +88,6 @@ def _button(label: str, name: str, icon: str | None = None) -> None:
     """Draw a button that opens a finding or the gallery; a link to this page would look active."""
     if st.button(label, icon=icon, type="tertiary", key=f"open-{name or 'all'}"):
         state.jump(SCOPE, {FINDING: name} if name else {})
-
-
-def _card(name: str) -> dict[str, Any]:
-    """Return the moving picture of a card; empty without the recorded runs."""
-    chosen = FINDINGS[name]
-    if not isinstance(chosen, Phenomenon):
-        return superposition.card()
-    return _of_runs(chosen.name) if runs_access.store().lessons() else {}
 
 
 @byte_cache.cached

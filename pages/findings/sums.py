@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import streamlit as st
 
@@ -176,7 +174,15 @@ def draw_adder(chosen: Phenomenon, trained: StudyRuns) -> None:
     st.markdown(_("**All {n} weights**", n=adder.n_parameters(run.experiment)))
     weights = adder.weights_of(run)
     for start in range(0, len(weights), _IN_A_ROW):
-        _row(weights[start : start + _IN_A_ROW], start)
+        for number, column in enumerate(st.columns(_IN_A_ROW), start):
+            if number == len(weights):
+                break
+            name, values, *axes, caption = weights[number]
+            with column:
+                st.markdown(f"{_(name)} · {values.shape[0]} × {values.shape[1]}")
+                rows, columns = ([str(_(label)) for label in labels] for labels in axes)
+                _map(values, rows, columns, key=f"discover-weights-{number}", name=_(name))
+                st.caption(_(caption))
 
 
 def _sizes(chosen: Phenomenon, trained: StudyRuns) -> None:
@@ -265,17 +271,6 @@ def _steps(run: Run) -> None:
             st.caption(title)
             _map(values, rows, columns, key=f"discover-step-{title}", name=title)
     st.caption(paragraph("discover/adder-steps"))
-
-
-def _row(parts: Sequence[adder.Weights], start: int) -> None:
-    for slot, (column, part) in enumerate(zip(st.columns(_IN_A_ROW), parts, strict=False)):
-        name, values, *axes, caption = part
-        with column:
-            st.markdown(f"{_(name)} · {values.shape[0]} × {values.shape[1]}")
-            rows, columns = ([str(_(label)) for label in labels] for labels in axes)
-            key = f"discover-weights-{start + slot}"
-            _map(values, rows, columns, key=key, name=_(name))
-            st.caption(_(caption))
 
 
 def _map(values: Floats, rows: list[str], columns: list[str], *, key: str, name: str) -> None:

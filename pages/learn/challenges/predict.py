@@ -158,8 +158,11 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
 
 
 def _answers(chosen: Demonstration, trained: StudyRuns) -> None:
-    written = {_(chosen.arm(name).label): _written(run) for name, run in trained.shown.items()}
-    written = {label: answers for label, answers in written.items() if answers}
+    written = {
+        _(chosen.arm(name).label): answers
+        for name, run in trained.shown.items()
+        if (answers := _written(run))
+    }
     if not written:
         return
     st.subheader(_("What they write"), anchor=False)
