@@ -83,7 +83,6 @@ class CurveSettings:
         N_("Training smoothing"),
         (1, 5, 10, 20, 50, 100, 200),
         10,
-        help=N_("Averages this many training values."),
         look={
             "width": 200,
             "format_func": lambda n: _("off") if n == 1 else _("mean of {n}", n=n),

@@ -126,7 +126,6 @@ class Racers:
         N_("Task"),
         {name: TEXT_TASKS[name].label for name in rnn_attention.tasks()},
         is_list=True,
-        help=N_("All train on the same batches in the same order."),
     )
     steps: int = view.number(
         N_("Steps per run"), 100, 3000, 600, step=100, help=N_("Batches of 64 pairs.")
@@ -300,7 +299,6 @@ def _maps(
         with column:
             st.subheader(_(chosen.arm(name).label), anchor=False)
             _model(name, run, attentions[name], index)
-    st.caption(_("Rows: tokens written; columns: source. Orange: true source words."))
 
 
 def _model(name: str, run: Run, attention: CrossAttentionAtStep | None, index: int) -> None:

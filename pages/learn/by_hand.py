@@ -368,8 +368,6 @@ def one_hot(inputs: Inputs) -> None:
             scale="share",
         )
         number_sheet([line], key="hand-comparison")
-    else:
-        st.caption(_("Answer to see both side by side."))
 
 
 def projections(inputs: Inputs) -> None:

@@ -442,7 +442,6 @@ def _curves(run: Run) -> None:
             key=_WINDOW,
             width=320,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches", n=n),
-            help=_("Averages this many past batches."),
             persist_state="session",
         )
         st.toggle(

@@ -82,10 +82,8 @@ def _progress(curves: Curves) -> str:
 def _cards(run: Run, curves: Curves) -> list[tuple[str, str, str]]:
     answer, is_over = run.experiment.task.facts.answer, _is_tested(curves)
     measured = curves.test if is_over else curves.unseen
-    source = _("Latest validation.")
-    if is_over:
-        source = _("Measured on the test set.")
-    elif measured is curves.averaged:
+    source = "" if is_over else _("Latest validation.")
+    if measured is curves.averaged:
         source = _("Latest validation of the averaged weights.")
     right = _("Share of unseen pictures or tokens that are right.")
     cards = [

@@ -126,7 +126,7 @@ def _presets(chosen: str | None) -> None:
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("Your own configuration"),
-        help=lock or _("Settings that are known to work."),
+        help=lock or None,
         disabled=bool(lock),
         on_change=_take_preset,
         args=(key,),

@@ -98,7 +98,6 @@ def read(run: Run) -> None:
         example_text(run),
         MAX_TEXT,
         is_long=True,
-        help=N_("At first an unseen passage."),
         look={"height": 68},
         holds_for=run.id,
     )

@@ -85,12 +85,7 @@ class TokenCut:
 class Corpus:
     """What the vocabulary is learned from."""
 
-    corpus: str = view.choice(
-        N_("Vocabulary from"),
-        CORPORA,
-        is_list=True,
-        help=N_("A vocabulary knows only its corpus."),
-    )
+    corpus: str = view.choice(N_("Vocabulary from"), CORPORA, is_list=True)
 
 
 @dataclass(frozen=True)
@@ -175,7 +170,6 @@ def _pairs(text: str, source: str) -> Cut:
             most,
             min(most, 12),
             key=f"words-merges-{most}",
-            help=_("Each merge joins the most frequent pair."),
         )
     else:
         st.info(_("No pair occurs twice: nothing to merge."))
@@ -192,7 +186,6 @@ def _pairs(text: str, source: str) -> Cut:
         with right:
             table = _merge_table(learned, k)
             st.dataframe(table, hide_index=True, height=320, key=f"words-merge-table-{most}")
-            st.caption(_("Merges in order, with the pair's count."))
     return lambda word: bpe.tokens(learned, [word], k)
 
 
@@ -323,10 +316,8 @@ def batch(made: Made) -> None:
     )
     sentences = tokenise.sentences_of(typed.within(text, _MAX))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        has_bos = st.toggle(
-            "<bos>", True, key="words-bos", help=_("A decoder starts writing here.")
-        )
-        has_eos = st.toggle("<eos>", True, key="words-eos", help=_("Teaches a model where to end."))
+        has_bos = st.toggle("<bos>", True, key="words-bos")
+        has_eos = st.toggle("<eos>", True, key="words-eos")
         length = _length(sentences, has_bos=has_bos, has_eos=has_eos)
     padded = tokenise.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
     ids, mask = plots.ids(padded, state.theme()), plots.mask(padded, state.theme())
@@ -337,7 +328,14 @@ def batch(made: Made) -> None:
     _what_happened(padded)
     if not any(padded.cut):
         keep(made, padded.mask.sum(1), padding=questions.about_padding(padded))
-    _vocabulary(padded)
+    with st.expander(_("Vocabulary: {n} tokens", n=len(padded.known)), icon=":material/list:"):
+        st.dataframe(
+            pd.DataFrame(tokenise.entries(padded.known)),
+            column_config={"token": _("token"), "special": _("special")},
+            hide_index=True,
+            key="words-vocabulary",
+            height=260,
+        )
     show.code(tokenise.batch)
 
 
@@ -352,7 +350,6 @@ def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
         most,
         most,
         key=f"words-length-{least}-{most}",
-        help=_("Longer sentences are cut."),
     )
 
 
@@ -369,7 +366,6 @@ def _what_happened(padded: PaddedBatch) -> None:
     )
     lost = [(number, words) for number, words in enumerate(padded.cut, 1) if words]
     if not lost:
-        st.caption(_("Nothing was cut."))
         return
     total = sum(len(words) for _place, words in lost)
     lines = [ngettext("**{n} word was cut.**", "**{n} words were cut.**", total, n=total), ""] + [
@@ -377,18 +373,6 @@ def _what_happened(padded: PaddedBatch) -> None:
         for number, words in lost
     ]
     st.warning("\n".join(lines), icon=":material/content_cut:")
-
-
-def _vocabulary(padded: PaddedBatch) -> None:
-    with st.expander(_("Vocabulary: {n} tokens", n=len(padded.known)), icon=":material/list:"):
-        st.dataframe(
-            pd.DataFrame(tokenise.entries(padded.known)),
-            column_config={"token": _("token"), "special": _("special")},
-            hide_index=True,
-            key="words-vocabulary",
-            height=260,
-        )
-        st.caption(_("<pad> is masked, <unk> any unknown word. Others by frequency."))
 
 
 def lookup(made: Made) -> None:

@@ -75,7 +75,6 @@ def _offers(own: OwnSet) -> None:
             key=f"own-form-{proposal.name}",
             type="tertiary",
             icon=":material/tune:",
-            help=_("Change its settings on Train."),
         )
     steps, time = f"{experiment.trained.steps:,}", run_time.takes_now(experiment)
     st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")

@@ -162,7 +162,7 @@ def _add_texts(kind: str) -> Report | None:
                 persist_state="session",
                 help=_("Draws a tenth each for validation and test."),
             )
-        test = _files(label, f"test-{kind}", _("Not used for training.")) or None
+        test = _files(label, f"test-{kind}") or None
     raw = files or pasted
     if not raw:
         return None
@@ -193,7 +193,7 @@ def _chosen(kind: str, raw: Files | str) -> ReadAs:
     return ReadAs(**chosen, layout=layout, cut_at=max(2, cut_at) if cut_at else None)
 
 
-def _files(label: str, name: str, help_text: str) -> Files:
+def _files(label: str, name: str, help_text: str | None = None) -> Files:
     uploaded = st.file_uploader(
         label,
         accept_multiple_files=True,
