@@ -83,10 +83,7 @@ class CurveSettings:
         N_("Training smoothing"),
         (1, 5, 10, 20, 50, 100, 200),
         10,
-        look={
-            "width": 200,
-            "format_func": lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
-        },
+        look={"width": 200, "format_func": lambda n: _("off") if n == 1 else _("mean of {n}", n=n)},
     )
     log_x: bool = view.flag(N_("Log x"))
     log_y: bool = view.flag(N_("Log y"), help=N_("Not for percentages."))
@@ -364,10 +361,7 @@ def _results(shown: Sequence[StyledRun]) -> None:
     """Show a row per run: the settings that differ, and the results."""
     rows = differences([entry.run.experiment for entry in shown])
     table = pd.DataFrame(
-        {
-            "line": [_line(entry.slot) for entry in shown],
-            _("Run"): [entry.name for entry in shown],
-        }
+        {"line": [_line(entry.slot) for entry in shown], _("Run"): [entry.name for entry in shown]}
     )
     is_wide = len(rows) > MAX_COLUMNS
     for row in () if is_wide else rows:

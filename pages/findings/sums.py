@@ -203,8 +203,7 @@ def _sizes(chosen: Phenomenon, trained: StudyRuns) -> None:
         )
     if rows:
         show.facts(
-            rows,
-            [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")],
+            rows, [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")]
         )
         st.caption(paragraph("discover/adder-rule", share=whole_percent(adder.LEARNED)))
 

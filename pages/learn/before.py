@@ -31,11 +31,7 @@ from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.positions import Style
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.attention.rnn_attention import (
-    HEADS,
-    CrossAttentionAtStep,
-    untrained_weights,
-)
+from tfm_core.inspect.attention.rnn_attention import HEADS, CrossAttentionAtStep, untrained_weights
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.speed.report import BATCH, LENGTHS, recorded_times
 from tfm_core.inspect.tables import Column, Columns
@@ -123,9 +119,7 @@ class Racers:
     """What all three models are trained on."""
 
     task: str = view.choice(
-        N_("Task"),
-        {name: TEXT_TASKS[name].label for name in rnn_attention.tasks()},
-        is_list=True,
+        N_("Task"), {name: TEXT_TASKS[name].label for name in rnn_attention.tasks()}, is_list=True
     )
     steps: int = view.number(
         N_("Steps per run"), 100, 3000, 600, step=100, help=N_("Batches of 64 pairs.")

@@ -21,14 +21,7 @@ from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.lessons import open_lesson
 from pages.app.model import stage_view
-from pages.app.runs import (
-    comparison,
-    run_actions,
-    run_words,
-    runs_access,
-    shown_run,
-    studies,
-)
+from pages.app.runs import comparison, run_actions, run_words, runs_access, shown_run, studies
 from pages.app.runs.run_list import RunButtons
 from pages.app.typed import escape
 from pages.i18n import N_, _, language, ngettext, paragraph

@@ -67,9 +67,7 @@ def configure() -> None:
                 controls.control(checked.settings[path], checked)
         play.of_draft(checked, shows_problems=not st.session_state.get(_ALL))
     changes.strip(
-        checked,
-        threads=state.threads(),
-        preset="" if preset is None else _(PRESETS[preset].label),
+        checked, threads=state.threads(), preset="" if preset is None else _(PRESETS[preset].label)
     )
     own_choice.area(checked)
     if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):

@@ -150,11 +150,7 @@ def _conclusion(comparison: BeamComparison, join: Join) -> str:
 
 
 def _texts(
-    texts: list[tuple[str, Hypothesis]],
-    comparison: BeamComparison,
-    join: Join,
-    *,
-    key: str,
+    texts: list[tuple[str, Hypothesis]], comparison: BeamComparison, join: Join, *, key: str
 ) -> None:
     """Show texts with their scores, and the method of each if there are several."""
     columns: dict[str, list[object]] = {}

@@ -94,12 +94,7 @@ _SEED = 8
 def read(run: Run) -> None:
     """Colour a text by how much each token surprises the model."""
     field = view.text(
-        N_("Text"),
-        example_text(run),
-        MAX_TEXT,
-        is_long=True,
-        look={"height": 68},
-        holds_for=run.id,
+        N_("Text"), example_text(run), MAX_TEXT, is_long=True, look={"height": 68}, holds_for=run.id
     )
     text = view.one(field, "text", "read")
     reading = surprisals(run, typed.within(text, MAX_READ))
@@ -138,16 +133,8 @@ def _figures(reading: pd.DataFrame, unit: str) -> None:
         "bpe": _("Bits per piece"),
     }
     answer.cards(
-        (
-            _("Loss"),
-            _("{nats} nats", nats=f"{loss:.3f}"),
-            _("Mean surprise of a token, −ln p."),
-        ),
-        (
-            bits[unit],
-            f"{loss * BITS:.2f}",
-            _("−log₂ p: the cost of compressing this text."),
-        ),
+        (_("Loss"), _("{nats} nats", nats=f"{loss:.3f}"), _("Mean surprise of a token, −ln p.")),
+        (bits[unit], f"{loss * BITS:.2f}", _("−log₂ p: the cost of compressing this text.")),
         (
             _("Perplexity"),
             f"{np.exp(loss):.2f}",
@@ -330,11 +317,7 @@ def _words(run: Run, sentence: SentenceReading) -> None:
         if shift:
             caption = _("Attention of the CLS token, by head. ▸: deciding words.")
         show.figure(
-            head_rows(
-                sentence.heads,
-                sentence.keys,
-                marked=[index + shift for index in marked],
-            ),
+            head_rows(sentence.heads, sentence.keys, marked=[index + shift for index in marked]),
             caption,
             key="sentiment-heads",
         )
@@ -471,10 +454,7 @@ def _choice(place: DeltaGenerator, step: int, blank: Blank) -> None:
             x=sides if blank.truth else {"model": sides["model"]},
             y="word",
             orientation="h",
-            looks={
-                "truth": {"colour": GREEN, "pattern": "/"},
-                "model": {"colour": BLUE},
-            },
+            looks={"truth": {"colour": GREEN, "pattern": "/"}, "model": {"colour": BLUE}},
         )
         show.figure(
             figure,
@@ -487,11 +467,7 @@ def _entropies(blank: Blank) -> None:
     cards = [(_("Model's entropy"), f"{blank.model_entropy:.2f}", _("How unsure the model is."))]
     if blank.truth:
         cards += [
-            (
-                _("True entropy"),
-                f"{blank.truth_entropy:.2f}",
-                _("How unsure a perfect reader is."),
-            ),
+            (_("True entropy"), f"{blank.truth_entropy:.2f}", _("How unsure a perfect reader is.")),
             (
                 _("Lost"),
                 f"{blank.excess:.3f}",

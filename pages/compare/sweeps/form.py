@@ -44,11 +44,7 @@ def chosen_base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
     if st.session_state.get(_BASE) not in names:
         st.session_state[_BASE] = options[0]
     chosen = st.selectbox(
-        _("Experiment"),
-        options,
-        format_func=names.__getitem__,
-        key=_BASE,
-        persist_state="session",
+        _("Experiment"), options, format_func=names.__getitem__, key=_BASE, persist_state="session"
     )
     try:
         first = _proposed(chosen, names[chosen])

@@ -361,8 +361,7 @@ def _links(plan: Plan, trial: Trial, *, is_best: bool) -> None:
         title = _("Best: trial {n}", n=trial.number)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**{title}** · {escape(space.words(plan.base, trial.values))}",
-            width="stretch",
+            f"**{title}** · {escape(space.words(plan.base, trial.values))}", width="stretch"
         )
         run = _run(trial)
         if run is not None:

@@ -77,11 +77,7 @@ class Evidence:
 
     evidence: str = view.choice(
         N_("Evidence"),
-        {
-            CURVES: N_("Curves"),
-            MAPS: N_("Attention and masks"),
-            ANSWERS: N_("Probes’ answers"),
-        },
+        {CURVES: N_("Curves"), MAPS: N_("Attention and masks"), ANSWERS: N_("Probes’ answers")},
         look={"label_visibility": "collapsed"},
     )
     kind: str = view.choice(

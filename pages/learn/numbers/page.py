@@ -127,11 +127,7 @@ def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
 def tokens(made: Made) -> None:
     """Cut the reader's text into tokens, in four ways."""
     raw = st.text_area(
-        _("Your text"),
-        EXAMPLE,
-        key="words-text",
-        height=68,
-        persist_state="session",
+        _("Your text"), EXAMPLE, key="words-text", height=68, persist_state="session"
     )
     way = view.ask(TokenCut, SCOPE).cut
     facts, choices = show.fact_line("words-tokens")
@@ -164,13 +160,7 @@ def _pairs(text: str, source: str) -> Cut:
     most = len(learned.merges)
     k = 0
     if most:
-        k = st.slider(
-            _("Merges"),
-            0,
-            most,
-            min(most, 12),
-            key=f"words-merges-{most}",
-        )
+        k = st.slider(_("Merges"), 0, most, min(most, 12), key=f"words-merges-{most}")
     else:
         st.info(_("No pair occurs twice: nothing to merge."))
     _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
@@ -345,11 +335,7 @@ def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
     if most <= least:
         return most
     return st.slider(
-        _("Maximum length (tokens)"),
-        least,
-        most,
-        most,
-        key=f"words-length-{least}-{most}",
+        _("Maximum length (tokens)"), least, most, most, key=f"words-length-{least}-{most}"
     )
 
 

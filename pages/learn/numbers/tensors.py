@@ -18,13 +18,7 @@ from tfm_core.inspect.tensors import axes, operations, sight
 from tfm_core.inspect.tensors.axes import Index
 from tfm_core.inspect.tensors.errors import MISTAKES
 from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation, Values
-from tfm_core.inspect.tensors.sight import (
-    PREPARED,
-    Dtype,
-    InputSpec,
-    OperationResult,
-    TensorView,
-)
+from tfm_core.inspect.tensors.sight import PREPARED, Dtype, InputSpec, OperationResult, TensorView
 from tfm_core.plots.chart import chart
 from tfm_core.plots.model import tensor_ops as plots
 from tfm_core.plots.model.tensor_ops import Colours

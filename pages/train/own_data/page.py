@@ -71,10 +71,7 @@ def _offers(own: OwnSet) -> None:
             icon=":material/play_arrow:",
         )
         is_edited = st.button(
-            _("Configure"),
-            key=f"own-form-{proposal.name}",
-            type="tertiary",
-            icon=":material/tune:",
+            _("Configure"), key=f"own-form-{proposal.name}", type="tertiary", icon=":material/tune:"
         )
     steps, time = f"{experiment.trained.steps:,}", run_time.takes_now(experiment)
     st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")

@@ -123,12 +123,12 @@ def test_each_level_has_pairs_of_its_own(recorded, open_page):
             int(level)
         ]
     app = open_page(FILE, bug="3")
-    assert "No pair here yet" in said(app)
+    assert "There is no pair yet" in said(app)
 
 
 def test_without_any_pair_one_press_trains_it(store, open_page):
     app = open_page(FILE, bug="2")
-    assert "No pair here yet" in said(app)
+    assert "There is no pair yet" in said(app)
     assert app.button(key="bug-train")
 
 
