@@ -37,7 +37,7 @@ assert home.title
 assert not {"torch", "pandas"} & sys.modules.keys(), "drawing Home"
 bring(
     ["pages.learn.by_hand", "pages.learn.numbers.tensors", "pages.train.live",
-     "pages.train.page",
+     "pages.train.configure",
      "pages.compare.sweeps.page", "pages.compare.sweeps.running"],
     "torch", "optuna",
 )
