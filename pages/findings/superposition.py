@@ -115,10 +115,10 @@ def _table(results: pd.DataFrame) -> None:
             rows,
             [
                 _("Sparsity"),
-                _("Its shape"),
+                _("Best known shape"),
                 _("Shapes (seeds)"),
                 _("Lowest known loss"),
-                _("Loss of the seeds"),
+                _("Loss (seeds)"),
             ],
         )
         st.caption(paragraph("discover/superposition-best"))

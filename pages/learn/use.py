@@ -65,7 +65,7 @@ def _of(run: Run, score: Score) -> None:
         st.caption(_("{run}: share of right answers on {n} unseen examples.", run=name, n=score.n))
     else:
         st.caption(
-            _("{run}: share of whole answers right on {n} unseen examples.", run=name, n=score.n)
+            _("{run}: share of fully right answers on {n} unseen examples.", run=name, n=score.n)
         )
 
 
