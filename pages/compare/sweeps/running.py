@@ -342,15 +342,16 @@ def _row(plan: Plan, trial: Trial) -> dict[str, object]:
         for path, value in trial.values.items()
     }
     run = _run(trial)
-    done = ""
+    state_text = _(STATES[trial.state])
     if run is not None and trial.state == "running":
         status = run.status
-        done = f" {100 * status.progress:.0f}%" if status.is_alive else f", {_('waiting')}"
+        progress = f"{state_text} {100 * status.progress:.0f}%"
+        state_text = progress if status.is_alive else _("waiting")
     return {
         _("Trial"): trial.number,
         _(plan.looks_for.label): figure,
         **settings,
-        _("State"): _(STATES[trial.state]) + done,
+        _("State"): state_text,
         _("Why"): _(trial.why),
     }
 
