@@ -170,7 +170,8 @@ def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(busy_
     app.number_input(key=f"run-more-{run.id}").set_value(211).run()
     after = old.replace(steps=422).rate(212)
     assert after > 100 * old.rate(211)
-    assert f"{before} {after:.2g} at the next: the schedule restarts over all 422" in said(app)
+    jump = f"from {old.rate(211):.2g} (step 211) to {after:.2g}, because the schedule restarts"
+    assert f"{jump} over all 422" in said(app)
     app.toggle(key=f"run-low-{run.id}").set_value(True).run()
     assert f"{before} then {old.learning_rate / 10:.2g} throughout." in said(app)
     app.number_input(key=f"run-more-{run.id}").set_value(1_000_000).run()
