@@ -1,4 +1,4 @@
-"""Compare: how runs differ, and the effect of it."""
+"""Compare: how runs differ, and what the difference changes."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ from tfm_core.runs.store import RunNotFound
 
 SCOPE = "compare"
 MAX_RUNS, MAX_BESIDE, MAX_COLUMNS = 60, 4, 5
-"""Runs at most; of those, side by side; settings in the table (more get their own)."""
+"""Runs at most; runs side by side; settings in the table (more get their own table)."""
 RECORDED = ("recorded-additive", "recorded-many-heads")
 """The default: an RNN with attention and a Transformer, whose curves differ."""
-_FIRST_OWN = 3
-_OFFERED = 4
+_MAX_DEFAULT = 3
+_MAX_OFFERED = 4
 _MAX_GROUPS = 12
 _MAX_PAIRS, _MAX_LISTED = 3, 3
-_WRAPPED = 8  # more names scroll in one line
+_MAX_WRAPPED = 8  # more names scroll in one line
 _HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen
 RUNS = RunIds(comparison.RUNS_QUERY, first=(), key="compare-runs", maximum=MAX_RUNS)
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """What is drawn of each run, and how."""
+class CurveSettings:
+    """Which curves are drawn, and how."""
 
     metrics: tuple[str, ...] = view.choices(
         N_("Quantities"),
@@ -72,7 +72,7 @@ class Drawn:
         look={"width": 440},
     )
     axis: str = view.choice(
-        N_("Along"),
+        N_("X-axis"),
         {str(name): label for name, label in AXES.items()},
         is_list=True,
         look={"width": 140},
@@ -81,11 +81,7 @@ class Drawn:
         N_("Training smoothing"),
         (1, 5, 10, 20, 50, 100, 200),
         10,
-        help=N_("Averages this many training values."),
-        look={
-            "width": 200,
-            "format_func": lambda n: _("off") if n == 1 else _("mean of {n}", n=n),
-        },
+        look={"width": 200, "format_func": lambda n: _("off") if n == 1 else _("mean of {n}", n=n)},
     )
     log_x: bool = view.flag(N_("Log x"))
     log_y: bool = view.flag(N_("Log y"), help=N_("Not for percentages."))
@@ -112,12 +108,12 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", key="compare-controls"
     ):
-        drawn = view.ask(Drawn, SCOPE, hidden=hidden)
-    if drawn.bands and not hidden:  # runs of one configuration share a style
-        places = {entry.run.id: group.slot for group in grouped for entry in group.members}
+        settings = view.ask(CurveSettings, SCOPE, hidden=hidden)
+    if settings.bands and not hidden:  # runs of one configuration share a style
+        slot_of = {entry.run.id: group.slot for group in grouped for entry in group.members}
         n = len(grouped)
-        shown = [replace(one, slot=places.get(one.run.id, n + one.slot)) for one in shown]
-    _curves(replace(drawn, bands=drawn.bands and not hidden), shown, grouped)
+        shown = [replace(entry, slot=slot_of.get(entry.run.id, n + entry.slot)) for entry in shown]
+    _curves(replace(settings, bands=settings.bands and not hidden), shown, grouped)
     _results(shown)
     seeds.tests(grouped)
     _beside(seeds.one_of_each(grouped), n_runs=len(shown))
@@ -125,69 +121,59 @@ def _draw(runs: Sequence[Run], was_live: bool) -> None:
 
 def _chosen() -> list[Run]:
     """Draw the choice and return its readable runs in order."""
-    there = {run.id: run for run in visitors.available_runs()}
+    available = {run.id: run for run in visitors.available_runs()}
     is_cold = RUNS.key not in st.session_state
     problem = view.read_query(RUNS)
     ids: list[str] = st.session_state[RUNS.key]
-    missing = _missing(ids, there)
+    missing = {}
+    for run_id in ids:
+        if run_id not in available:
+            try:
+                available[run_id] = runs_access.open_run(run_id)
+            except RunNotFound as error:
+                missing[run_id] = _(error)
     if missing:
         st.session_state[RUNS.key] = ids = [run_id for run_id in ids if run_id not in missing]
     if is_cold and not ids:
-        st.session_state[RUNS.key] = _first(list(there.values()))
-    labels = run_words.unique_names(list(there.values()))
+        st.session_state[RUNS.key] = _default(list(available.values()))
+    labels = run_words.unique_names(list(available.values()))
     with st.container(horizontal=True, vertical_alignment="top", gap="small"):
         picked = st.multiselect(
             _("Runs to compare"),
-            list(there),
+            list(available),
             format_func=lambda run_id: labels[run_id],
             key=RUNS.key,
             max_selections=MAX_RUNS,
             placeholder=_("Choose runs by name"),
             label_visibility="collapsed",
             persist_state="session",
-            wrap=len(st.session_state[RUNS.key]) <= _WRAPPED,
+            wrap=len(st.session_state[RUNS.key]) <= _MAX_WRAPPED,
         )
-        _add_a_group(list(there.values()), picked)
+        _add_a_group(list(available.values()), picked)
     with st.container():
         for sentence in filter(None, (problem, *missing.values())):
             view.warn(sentence)
     view.write_query(RUNS, tuple(picked))
-    runs = [there[run_id] for run_id in picked]
+    runs = [available[run_id] for run_id in picked]
     for run in runs:
         if run.problem is not None:
             name, why = escape(run.meta.name), escape(_(run.problem))
-            words = _("**{name}** cannot be compared. {why}", name=name, why=why)
-            st.warning(words, icon=":material/broken_image:")
-    whole = [run for run in runs if run.problem is None]
-    _help(whole, list(there.values()))
-    return whole
+            message = _("**{name}** cannot be compared. {why}", name=name, why=why)
+            st.warning(message, icon=":material/broken_image:")
+    readable = [run for run in runs if run.problem is None]
+    _help(readable, list(available.values()))
+    return readable
 
 
-def _missing(ids: Sequence[str], there: dict[str, Run]) -> dict[str, str]:
-    """Return an error per missing run; runs opened by the link are added to ``there``."""
-    missing = {}
-    for run_id in ids:
-        if run_id in there:
-            continue
-        try:
-            there[run_id] = runs_access.open_run(run_id)
-        except RunNotFound as error:
-            missing[run_id] = _(error)
-    return missing
-
-
-def _first(runs: Sequence[Run]) -> list[str]:
-    """Return the newest own runs of one task, or else the recorded pair."""
+def _default(runs: Sequence[Run]) -> list[str]:
+    """Return the visitor's newest runs of one task, or else the recorded pair."""
     own = [run for run in runs if not run.meta.recorded and run.problem is None]
-    alike = [run for run in own if _learns(run) == _learns(own[0])][:_FIRST_OWN]
-    ids = {run.id for run in runs}
+    kinds = [(run.experiment.task.name, run.experiment.model.family) for run in own]
+    alike = [run for run, kind in zip(own, kinds, strict=True) if kind == kinds[0]]
     if len(alike) > 1:
-        return [run.id for run in alike]
+        return [run.id for run in alike[:_MAX_DEFAULT]]
+    ids = {run.id for run in runs}
     return [run_id for run_id in RECORDED if run_id in ids]
-
-
-def _learns(run: Run) -> tuple[str, str]:
-    return run.experiment.task.name, run.experiment.model.family
 
 
 def _add_a_group(runs: Sequence[Run], picked: Sequence[str]) -> None:
@@ -218,23 +204,23 @@ def _add_a_group(runs: Sequence[Run], picked: Sequence[str]) -> None:
             st.caption(_("{n} more groups are on Runs.", n=len(offered) - _MAX_GROUPS))
 
 
-def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
+def _help(runs: Sequence[Run], available: Sequence[Run]) -> None:
     if len(runs) > 1:
         return
     offered: Mapping[str, list[str]]
     if runs:
-        words = _("Add another run to compare.")
+        hint = _("Add another run to compare.")
         ids = {run.id for run in runs}
-        alike = [run for run in there if run.problem is None and run.id not in ids]
+        alike = [run for run in available if run.problem is None and run.id not in ids]
         alike = [run for run in alike if run.experiment.task.name == runs[0].experiment.task.name]
-        offered = {run_words.name(run): [runs[0].id, run.id] for run in alike[:_OFFERED]}
+        offered = {run_words.name(run): [runs[0].id, run.id] for run in alike[:_MAX_OFFERED]}
     else:
-        words = _("Choose runs, or open two recorded ones.")
-        there_ids = {run.id for run in there}
-        ready = [run_id for run_id in RECORDED if run_id in there_ids]
-        offered = {_("Compare an RNN with a Transformer"): ready} if ready else {}
+        hint = _("Choose runs, or open two recorded ones.")
+        available_ids = {run.id for run in available}
+        recorded = [run_id for run_id in RECORDED if run_id in available_ids]
+        offered = {_("Compare an RNN with a Transformer"): recorded} if recorded else {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(words, width="content")
+        st.markdown(hint, width="content")
         for number, (name, ids_of) in enumerate(offered.items()):
             st.button(
                 escape(name),
@@ -250,25 +236,27 @@ def _choose(ids: Sequence[str]) -> None:
 
 
 def _styled(runs: Sequence[Run]) -> list[StyledRun]:
-    places = slots([run.id for run in runs], st.session_state.get("compare-slots", {}))
-    st.session_state["compare-slots"] = places
+    slot_of = slots([run.id for run in runs], st.session_state.get("compare-slots", {}))
+    st.session_state["compare-slots"] = slot_of
     by_difference = run_names([run.experiment for run in runs])
     return [
-        StyledRun(run, run.labels.name or _(name), places[run.id])
+        StyledRun(run, run.labels.name or _(name), slot_of[run.id])
         for run, name in zip(runs, by_difference, strict=True)
     ]
 
 
-def _curves(drawn: Drawn, shown: Sequence[StyledRun], grouped: Sequence[SeedGroup]) -> None:
+def _curves(
+    settings: CurveSettings, shown: Sequence[StyledRun], grouped: Sequence[SeedGroup]
+) -> None:
     """Draw the chosen quantities of all runs."""
-    if not drawn.metrics:
+    if not settings.metrics:
         st.info(_("Choose a quantity above."), icon=":material/info:")
         return
-    for caveat in caveats([entry.run.experiment for entry in shown], drawn.metrics):
+    for caveat in caveats([entry.run.experiment for entry in shown], settings.metrics):
         st.caption(f":material/warning: {_(caveat)}")
     curves = {entry.run.id: runs_access.curves(entry.run) for entry in shown}
     marks = tuple(_mark(entry, curves[entry.run.id]) for entry in shown)
-    figure, notes = _figure(drawn, marks, language(), list(shown), curves, grouped)
+    figure, notes = _figure(settings, marks, language(), list(shown), curves, grouped)
     if figure is None and notes:
         st.info(" ".join(notes), icon=":material/info:")
     elif all(entry.run.status.state == "opened" for entry in shown):
@@ -279,9 +267,9 @@ def _curves(drawn: Drawn, shown: Sequence[StyledRun], grouped: Sequence[SeedGrou
     elif figure is None:
         st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
     else:
-        labels = ", ".join(_(METRICS[metric].label) for metric in drawn.metrics)
-        words = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=labels)
-        live_figure(figure, key="compare-curves", name=words)
+        labels = ", ".join(_(METRICS[metric].label) for metric in settings.metrics)
+        name = _("Curves of {n} runs: {drawn}", n=len(shown), drawn=labels)
+        live_figure(figure, key="compare-curves", name=name)
         if notes:
             st.caption(" ".join(notes))
 
@@ -295,30 +283,30 @@ def _mark(entry: StyledRun, curves: Curves) -> tuple[object, ...]:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _figure(
-    drawn: Drawn,
+    settings: CurveSettings,
     marks: tuple[object, ...],
     spoken: str,
     _shown: Sequence[StyledRun],
     _curves: dict[str, Curves],
     _grouped: Sequence[SeedGroup],
 ) -> tuple[go.Figure | None, list[str]]:
-    along, window = cast(AxisName, drawn.axis), int(drawn.smooth)
-    is_banded = drawn.bands and along in seeds.WITH_BANDS
-    summed = (
+    axis, window = cast(AxisName, settings.axis), int(settings.smooth)
+    is_banded = settings.bands and axis in seeds.WITH_BANDS
+    averaged = (
         {entry.run.id for group in _grouped if len(group.members) > 1 for entry in group.members}
         if is_banded
         else set()
     )
-    panels, lost, estimated, longest = [], dict[str, None](), dict[str, None](), 0
-    for metric in drawn.metrics:
+    panels, unrecorded, estimated, longest = [], dict[str, None](), dict[str, None](), 0
+    for metric in settings.metrics:
         lines = []
         for entry in _shown:
-            curve = track(_curves[entry.run.id], entry.run.experiment, metric, along)
+            curve = track(_curves[entry.run.id], entry.run.experiment, metric, axis)
             if curve is None and len(_curves[entry.run.id].steps):
-                lost[entry.name] = None
+                unrecorded[entry.name] = None
             if curve is None or not len(curve.values):
                 continue
-            is_faint = entry.run.id in summed
+            is_faint = entry.run.id in averaged
             lines.append(RunLine(entry.name, entry.slot, curve.x, curve.values, is_faint=is_faint))
             longest = max(longest, len(curve.values))
             if curve.is_reckoned:
@@ -327,36 +315,38 @@ def _figure(
         panels.append(
             CurvePanel(
                 _(facts.label),
-                [*lines, *(seeds.bands(_grouped, metric, along, window) if is_banded else ())],
+                [*lines, *(seeds.bands(_grouped, metric, axis, window) if is_banded else ())],
                 is_share=facts.is_share,
                 is_noisy=facts.series == "steps",
             )
         )
-    notes = _notes(list(lost), list(estimated), longest, plots.most_points(panels, window))
-    if drawn.bands and not is_banded:
+    most = plots.most_points(panels, window)
+    notes = _notes(list(unrecorded), list(estimated), most if longest > most else None)
+    if settings.bands and not is_banded:
         notes.append(_("No averages on this axis."))
     if not any(panel.lines for panel in panels):
         return None, notes
     figure = plots.comparison(
         panels,
-        _(AXES[along]),
+        _(AXES[axis]),
         window=window,
-        is_log_x=drawn.log_x,
-        is_log_y=drawn.log_y,
+        is_log_x=settings.log_x,
+        is_log_y=settings.log_y,
         height=_HEIGHT + _PER_PANEL * len(panels),
     )
-    figure.update_layout(uirevision=f"{drawn.metrics} {along} {drawn.log_x} {drawn.log_y}")
+    drawn = f"{settings.metrics} {axis} {settings.log_x} {settings.log_y}"
+    figure.update_layout(uirevision=drawn)
     return figure, notes
 
 
-def _notes(lost: Sequence[str], estimated: Sequence[str], longest: int, most: int) -> list[str]:
+def _notes(unrecorded: list[str], estimated: list[str], thinned_to: int | None) -> list[str]:
     notes = []
-    if longest > most:
-        notes.append(_("Thinned to {most} points; every spike stays.", most=most))
+    if thinned_to is not None:
+        notes.append(_("Thinned to {most} points; every spike stays.", most=thinned_to))
     if estimated:
         notes.append(_("Time of {names}: estimated from the speed.", names=_listed(estimated)))
-    if lost:
-        notes.append(_("Not recorded on this axis: {names}.", names=_listed(lost)))
+    if unrecorded:
+        notes.append(_("Not recorded on this axis: {names}.", names=_listed(unrecorded)))
     return notes
 
 
@@ -369,10 +359,7 @@ def _results(shown: Sequence[StyledRun]) -> None:
     """Show a row per run: the settings that differ, and the results."""
     rows = differences([entry.run.experiment for entry in shown])
     table = pd.DataFrame(
-        {
-            "line": [_line(entry.slot) for entry in shown],
-            _("Run"): [entry.name for entry in shown],
-        }
+        {"line": [_line(entry.slot) for entry in shown], _("Run"): [entry.name for entry in shown]}
     )
     is_wide = len(rows) > MAX_COLUMNS
     for row in () if is_wide else rows:
@@ -382,7 +369,7 @@ def _results(shown: Sequence[StyledRun]) -> None:
     for name, (label, _form) in _RESULTS.items():
         if results[name].notna().any():
             table[_(label)] = results[name].astype(float)
-    table[_("Trained")] = [_trained(entry) for entry in shown]
+    table[_("Trained")] = [_trained(entry.run) for entry in shown]
     table["open"] = [state.address("train", {"run": entry.run.id}) for entry in shown]
     forms = {
         _(label): st.column_config.NumberColumn(format=form) for label, form in _RESULTS.values()
@@ -397,8 +384,8 @@ def _results(shown: Sequence[StyledRun]) -> None:
     if not rows and len(shown) > 1:
         st.caption(_("These runs have identical settings."))
     if is_wide:
-        words = _("All {n} settings that differ", n=len(rows))
-        with st.expander(words, icon=":material/difference:"):
+        title = _("All {n} settings that differ", n=len(rows))
+        with st.expander(title, icon=":material/difference:"):
             settings = {
                 entry.name: [_(row.texts[n]) for row in rows] for n, entry in enumerate(shown)
             }
@@ -407,7 +394,7 @@ def _results(shown: Sequence[StyledRun]) -> None:
 
 
 def _line(slot: int) -> str:
-    """Return a run's line as the address of a picture."""
+    """Return a data address with a picture of a run's line."""
     look = LOOKS[slot % len(LOOKS)]
     line = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="46" height="10">'
@@ -417,12 +404,14 @@ def _line(slot: int) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(line.encode()).decode()}"
 
 
-def _trained(entry: StyledRun) -> str:
-    status = entry.run.status
-    words = _(run_words.state_words(status, entry.run.outcome).label)
+def _trained(run: Run) -> str:
+    status = run.status
+    parts = [str(_(run_words.state_words(status, run.outcome).label))]
     if status.state != "finished":
-        words += f", {run_words.progress(status)}"
-    return f"{words}, {show.duration(status.seconds)}" if status.seconds else words
+        parts.append(run_words.progress(status))
+    if status.seconds:
+        parts.append(show.duration(status.seconds))
+    return ", ".join(parts)
 
 
 _RESULTS = {
@@ -433,11 +422,11 @@ _RESULTS = {
     "accuracy": (N_("Validation accuracy"), "percent"),
     "best_accuracy": (N_("Highest"), "percent"),
     "best_accuracy_step": (N_("Highest at step"), "localized"),
-    "sequences": (N_("Validation, whole"), "percent"),
+    "sequences": (N_("Whole sequences, validation"), "percent"),
     "test_accuracy": (N_("Test accuracy"), "percent"),
-    "test_sequences": (N_("Test, whole"), "percent"),
+    "test_sequences": (N_("Whole sequences, test"), "percent"),
 }
-"""Column of ``figures`` → its label, and the form of its numbers."""
+"""Column of ``figures`` -> its label and number format."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -463,12 +452,12 @@ def _beside(shown: Sequence[StyledRun], n_runs: int) -> None:
     if not sides:
         st.caption(_("No snapshots yet."))
         return
-    index, kind, step = _which(sides)
+    index, kind, step = _chosen_example(sides)
     for column, entry in zip(
         st.columns(len(shown[:MAX_BESIDE]), gap="medium"), shown, strict=False
     ):
         with column:
-            side = next((each for each in sides if each.entry is entry), None)
+            side = next((candidate for candidate in sides if candidate.entry is entry), None)
             st.markdown(f"**{escape(entry.name)}**")
             if side is None:
                 st.caption(escape(lacking[entry.run.id]))
@@ -490,7 +479,7 @@ def _sides(shown: Sequence[StyledRun]) -> tuple[list[Side], dict[str, str]]:
     return sides, lacking
 
 
-def _which(sides: Sequence[Side]) -> tuple[int, str, int]:
+def _chosen_example(sides: Sequence[Side]) -> tuple[int, str, int]:
     """Ask for an example, a kind of attention, and a step, at first the last common one."""
     first = sides[0]
     experiment, items = first.entry.run.experiment, first.probe.items
@@ -505,13 +494,13 @@ def _which(sides: Sequence[Side]) -> tuple[int, str, int]:
     steps = sorted({step for side in sides for step in side.steps})
     last = common_step([side.steps for side in sides]) or steps[0]
 
-    def called(number: int) -> str:
-        return str(example_name(experiment, items[number], number + 1))
-
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="medium", key="compare-beside"
     ):
-        look = {"width": 280, "format_func": called}
+        look = {
+            "width": 280,
+            "format_func": lambda n: str(example_name(experiment, items[n], n + 1)),
+        }
         most = max(0, len(items) - 1)
         index = view.one(
             view.number(N_("Example"), 0, most, 0, offset=1, look=look), "example", SCOPE
@@ -526,11 +515,10 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
     run = side.entry.run
     at = nearest(step, side.steps)
     if at != step:
-        words = _("No snapshot at step {step}: showing {at}.", step=f"{step:,}", at=f"{at:,}")
-        st.caption(words)
+        st.caption(_("No snapshot at step {step}: showing {at}.", step=f"{step:,}", at=f"{at:,}"))
     try:
-        own = same_example(first.probe, side.probe, index)
-        example = example_of(run.experiment, side.probe, run.snapshot(at), own)
+        number = same_example(first.probe, side.probe, index)
+        example = example_of(run.experiment, side.probe, run.snapshot(at), number)
     except ValueError as error:
         st.caption(escape(_(error)))
         return
@@ -540,7 +528,7 @@ def _side(side: Side, first: Side, index: int, kind: str, step: int) -> None:
     if modules is None:
         st.caption(_("This model has no such attention."))
         return
-    if own >= len(side.probe.attended):
+    if number >= len(side.probe.attended):
         st.caption(_("No attention was saved for this example."))
         return
     try:

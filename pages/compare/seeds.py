@@ -1,4 +1,4 @@
-"""Runs that differ only in their seed: bands, and tests of differences: a part of Compare."""
+"""Runs that differ only in their seed: bands and tests of differences, a part of Compare."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tfm_core.plots.training.curves import smooth
 from tfm_core.runs.run import Run
 
 WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")
-"""Axes with common points. Along time there are none, so no mean."""
+"""Axes with common points; runs share no points in time, so there is no mean."""
 _MEASURES = (
     (Measure(N_("whole sequences right on the test set")), "test_sequences"),
     (Measure(N_("accuracy on the test set")), "test_accuracy"),
@@ -59,14 +59,14 @@ def groups(shown: Sequence[StyledRun]) -> list[SeedGroup]:
     first_runs = [next(iter(runs.values())) for runs in same_settings]
     labels = run_names([run.experiment.replace(seed=0) for run in first_runs])
     firsts = [run.id for run in first_runs]
-    st.session_state["compare-group-slots"] = places = slots(
+    st.session_state["compare-group-slots"] = slot_of = slots(
         firsts, st.session_state.get("compare-group-slots", {})
     )
     groups = []
     for runs, name, first in zip(same_settings, labels, firsts, strict=True):
         members = tuple(by_id[run.id] for run in runs.values())
         is_alone = len(members) == 1
-        groups.append(SeedGroup(members[0].name if is_alone else _(name), places[first], members))
+        groups.append(SeedGroup(members[0].name if is_alone else _(name), slot_of[first], members))
     return groups
 
 
@@ -101,7 +101,16 @@ def one_of_each(grouped: Sequence[SeedGroup]) -> list[StyledRun]:
 
 
 def tests(grouped: Sequence[SeedGroup]) -> None:
-    _offer(grouped)
+    """Offer more seeds, and test the differences between configurations with several."""
+    hint = _("One seed proves little; train more.")
+    if has_seeds(grouped):
+        hint = _("Runs are compared in pairs of equal seeds.")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(hint, width="content")
+        comparison.seed_button(
+            lambda: [comparison.start_like(group.members[0].run) for group in grouped],
+            key="compare",
+        )
     if not has_seeds(grouped):
         return
     measure, values = _values(grouped)
@@ -112,31 +121,15 @@ def tests(grouped: Sequence[SeedGroup]) -> None:
     (first, *others), (seeds, *rest) = grouped, values
     tested = holm_corrected([paired_test(seeds, by_seed) for by_seed in rest[:_MAX_PAIRS]])
     if len(rest) > _MAX_PAIRS:
-        st.caption(
-            _(
-                "Not compared: {names}.",
-                names=escape(", ".join(one.name for one in others[_MAX_PAIRS:])),
-            )
-        )
+        untested = escape(", ".join(group.name for group in others[_MAX_PAIRS:]))
+        st.caption(_("Not compared: {names}.", names=untested))
     for other, result in zip(others, tested, strict=False):
-        words = paired_sentence(result, measure, first.name, other.name)
-        st.markdown(f":material/balance: {escape(_(words))}")
-
-
-def _offer(grouped: Sequence[SeedGroup]) -> None:
-    words = _("One seed proves little; train more.")
-    if has_seeds(grouped):
-        words = _("Runs are compared in pairs of equal seeds.")
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(words, width="content")
-        comparison.seed_button(
-            lambda: [comparison.start_like(group.members[0].run) for group in grouped],
-            key="compare",
-        )
+        result_text = paired_sentence(result, measure, first.name, other.name)
+        st.markdown(f":material/balance: {escape(_(result_text))}")
 
 
 def _values(grouped: Sequence[SeedGroup]) -> tuple[Measure, list[dict[int, float | None]]]:
-    """Return the best measure that all runs have, and its values by seed."""
+    """Return the best measure of all runs, and its values by seed."""
     figures_by_seed = [
         {
             entry.run.experiment.seed: figures(runs_access.curves(entry.run))
@@ -144,11 +137,11 @@ def _values(grouped: Sequence[SeedGroup]) -> tuple[Measure, list[dict[int, float
         }
         for group in grouped
     ]
-    every = [each for group in figures_by_seed for each in group.values()]
+    every = [results for group in figures_by_seed for results in group.values()]
     measure, column = next(
-        (kind for kind in _MEASURES if all(each[kind[1]] is not None for each in every)),
+        (kind for kind in _MEASURES if all(results[kind[1]] is not None for results in every)),
         _MEASURES[-1],
     )
     return measure, [
-        {seed: each[column] for seed, each in group.items()} for group in figures_by_seed
+        {seed: results[column] for seed, results in group.items()} for group in figures_by_seed
     ]

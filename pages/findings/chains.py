@@ -18,7 +18,7 @@ from tfm_core.studies.phenomenon import Phenomenon, landings, over_runs
 from tfm_core.studies.study import StudyRuns
 
 
-def look(chosen: Phenomenon, trained: StudyRuns) -> None:
+def draw(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show the staircase on its floors, and what uniform attention in layer 1 leaves of it."""
     left, right = st.columns(2, gap="medium")
     with left:
@@ -36,25 +36,25 @@ def _landings(chosen: Phenomenon, trained: StudyRuns) -> None:
     floors = chosen.known(run.experiment.seed for run in trained.runs)
     columns = {_("Floor"): [str(_(label)) for label in floors], _("Loss"): _losses(floors.values())}
     for arm in chosen.arms:
-        found = recipe.ended(trained, arm, chosen.metrics[0])
-        if found:
+        curves = recipe.ended(trained, arm, chosen.metrics[0])
+        if curves:
             steps = [
                 landings(x, loss, [*chosen.known([seed]).values()])
-                for seed, (x, loss) in found.items()
+                for seed, (x, loss) in curves.items()
             ]
             reached = [over_runs(of_floor) for of_floor in zip(*steps, strict=True)]
             columns[_(arm.label)] = ["", *reached]
     if len(columns) > 2:
-        st.markdown(_("**Shown:** the step from which each floor is reached."))
+        st.markdown(_("**Shown:** the step at which each model reaches each floor."))
     show.facts([*zip(*columns.values(), strict=True)], [*columns])
     st.caption(paragraph("discover/chains-rule"))
 
 
 def _uniform(run: Run) -> None:
-    st.markdown(_("**Attention of a layer replaced by uniform attention**"))
+    st.markdown(_("**Uniform attention in one layer**"))
     rows = [
-        [words, *_losses([chains.with_uniform(run, layers).loss])]
-        for words, layers in (
+        [label, *_losses([chains.with_uniform(run, layers).loss])]
+        for label, layers in (
             (_("none"), ()),
             (_("layer {layer}", layer=1), (0,)),
             (_("layer {layer}", layer=2), (1,)),
@@ -66,20 +66,18 @@ def _uniform(run: Run) -> None:
 
 def _line() -> None:
     """Show the same of another task in context: the error after each number of examples."""
-    st.markdown(
-        _("**Another task in context:** fit a line, y = w·x. How many examples does it need?")
-    )
+    st.markdown(_("**Another task:** fit a line, y = w·x. How many examples does the model need?"))
     st.caption(paragraph("discover/chains-line"))
     if not any(
-        chains.is_lines(one.experiment) for one in visitors.available_runs() if one.problem is None
+        chains.is_lines(run.experiment) for run in visitors.available_runs() if run.problem is None
     ):
         shown_run.preset_button("lines", key="chains-train-line")
         return
     run = recipe.any_run(chains.is_lines, of="line")
     if run is None or not run.has_checkpoint:
         return
-    found = chains.errors_of(run)
-    n = np.arange(len(found)).astype(float)
+    errors = chains.errors_of(run)
+    n = np.arange(len(errors)).astype(float)
     names = {
         "model": _("the model"),
         "bayes": _("Bayes: the lowest possible"),
@@ -89,10 +87,10 @@ def _line() -> None:
     recipe.draw(
         {
             _("mean squared error"): {
-                label: (n, found[one].to_numpy()) for one, label in names.items()
+                label: (n, errors[name].to_numpy()) for name, label in names.items()
             }
         },
-        _("examples before"),
+        _("examples so far"),
         key="discover-line",
         name=_("Error by the number of examples"),
         is_share=False,

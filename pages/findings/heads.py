@@ -59,7 +59,7 @@ _COLOURS = {
     **dict.fromkeys(roles.NONE, pale(GREY)),
     "spread": GREY,
 }
-"""Each role's; what is no role is grey. Roles of one colour also have their words in the row."""
+"""The colour of each role, grey without one. Roles of one colour are named in the row, too."""
 
 
 def draw_induction(chosen: Phenomenon, trained: StudyRuns) -> None:
@@ -70,54 +70,51 @@ def draw_induction(chosen: Phenomenon, trained: StudyRuns) -> None:
         recipe.curves(chosen, trained)
     if run is None or len(run.snapshot_steps()) < 2:
         return
-    found = _formed(run)
+    heads = _formed(run)
     with right:
-        _scores(run, found)
-    st.markdown(_induction_verdict(chosen, trained, len(run.probe().attended)))
-    if found is not None:
-        _maps(run, found[1])
+        _scores(run, heads)
+    st.markdown(_induction_result(chosen, trained, len(run.probe().attended)))
+    if heads is not None:
+        _maps(run, heads[1])
     if recipe.is_done(run):
         left, right = st.columns(2, gap="medium")
         with left:
-            _without_heads(run, found)
+            _without_heads(run, heads)
         with right:
             _trap(chosen, trained)
 
 
 def induction_card(trained: StudyRuns) -> dict[str, Any]:
-    """Draw the map of the head that does most, with its stripe."""
+    """Draw the map of the most important head, with its stripe."""
     run = trained.runs[0]
-    found = _formed(run)
-    if found is None:
+    heads = _formed(run)
+    if heads is None:
         return {}
-    return {"weights": _map(run, found[1][0]).weights.tolist(), "colour": BLUE}
+    return {"weights": _map(run, heads[1][0]).weights.tolist(), "colour": BLUE}
 
 
 def _formed(run: Run) -> Formed | None:
-    """Return a run's induction heads, first the one without which most is lost."""
-    found = formed(*induction.head_scores(run))
-    if found is None or not recipe.is_done(run):
-        return found
-    step, heads, previous = found
+    """Return a run's induction heads, the most important first."""
+    result = formed(*induction.head_scores(run))
+    if result is None or not recipe.is_done(run):
+        return result
+    step, heads, previous = result
     by_loss = sorted(heads, key=lambda head: induction.without(run, [head]).accuracy)
     return step, tuple(by_loss), previous
 
 
-def _induction_verdict(chosen: Phenomenon, trained: StudyRuns, n: int) -> str:
-    """Return when the first head formed, over all seeds, and the rule by which it is called one.
-
-    n: the examples on which it is measured.
-    """
-    found = [_formed(run) for run in trained.ended(chosen.arms[0]).values()]
+def _induction_result(chosen: Phenomenon, trained: StudyRuns, n: int) -> str:
+    """Return when the first head formed, over all seeds, and the rule. n: measured examples."""
+    by_seed = [_formed(run) for run in trained.ended(chosen.arms[0]).values()]
     rule = paragraph("discover/induction-rule", share=whole_percent(THRESHOLD), n=n)
-    if not any(found):
+    if not any(by_seed):
         return _("**Shown:** no induction head has formed so far.") + f" {rule}"
-    words = _(
+    result = _(
         "**Shown:** the first induction head formed at step {step} (seeds: {n}).",
-        step=over_runs(one and one[0] for one in found),
-        n=len(found),
+        step=over_runs(heads and heads[0] for heads in by_seed),
+        n=len(by_seed),
     )
-    return f"{words} {rule}"
+    return f"{result} {rule}"
 
 
 def _map(run: Run, head: Head) -> MapView:
@@ -129,8 +126,8 @@ def _map(run: Run, head: Head) -> MapView:
 
 
 def _maps(run: Run, heads: Sequence[Head]) -> None:
-    """Draw the maps of the induction heads, with the letters that continue an earlier stretch."""
-    st.markdown(_("**All induction heads**, by what is lost without them: the stripe is the copy."))
+    """Draw the maps of the induction heads; frames mark letters that continue a repeat."""
+    st.markdown(_("**All induction heads**, the most important first. The stripe is the copy."))
     for column, head in zip(st.columns(max(2, len(heads)), gap="medium"), heads, strict=False):
         seen, name = _map(run, head), recipe.head_name(*head)
         figure = head_map(seen)
@@ -143,7 +140,7 @@ def _maps(run: Run, heads: Sequence[Head]) -> None:
     st.caption(_("Orange frames: the letter behind an earlier occurrence of the query."))
 
 
-def _scores(run: Run, found: Formed | None) -> None:
+def _scores(run: Run, heads: Formed | None) -> None:
     """Draw the attention of each head over the training, and when the induction head formed."""
     steps, *scores = induction.head_scores(run)
     titles, x = (_("matching"), _("previous letter")), steps.astype(float)
@@ -155,25 +152,26 @@ def _scores(run: Run, found: Formed | None) -> None:
         for title, values in zip(titles, scores, strict=True)
     }
     name = _("Attention of each head over the training")
-    reference = None if found is None else {"x": found[0]}
+    reference = None if heads is None else {"x": heads[0]}
     recipe.draw(panels, key="discover-scores", name=name, reference=reference)
 
 
-def _without_heads(run: Run, found: Formed | None) -> None:
-    """Show what is left of the accuracy without the induction head, and without others."""
+def _without_heads(run: Run, heads: Formed | None) -> None:
+    """Show the accuracy without each head, and without the whole last layer."""
     st.markdown(_("**Knock a head out:** its output is replaced by its mean."))
     copying = induction.copying(run)
     n_layers, n_heads = copying.shape
-    roles: dict[Head, str] = {}
-    if found is not None:
-        _step, formed_heads, previous = found
-        roles = dict.fromkeys(formed_heads, _("induction head")) | {previous: _("previous letter")}
+    role_of: dict[Head, str] = {}
+    if heads is not None:
+        _step, induction_heads, previous = heads
+        role_of = dict.fromkeys(induction_heads, _("induction head"))
+        role_of[previous] = _("previous letter")
     together = [head for head in np.ndindex(n_layers, n_heads) if head[0] == n_layers - 1]
     rows = [[_("none"), "", _right(run, []), ""]]
     for layer, head in np.ndindex(n_layers, n_heads):
-        one = (layer, head)
-        copied = f"{copying[one]:+.2f}" if layer == n_layers - 1 else ""
-        rows.append([recipe.head_name(*one), roles.get(one, ""), _right(run, [one]), copied])
+        at = (layer, head)
+        copied = f"{copying[at]:+.2f}" if layer == n_layers - 1 else ""
+        rows.append([recipe.head_name(*at), role_of.get(at, ""), _right(run, [at]), copied])
     last = _("all of layer {layer}", layer=n_layers)
     rows.append([last, "", _right(run, together), ""])
     show.facts(rows, [_("Without"), _("Role"), _("Repeat right"), _("Copying")])
@@ -193,18 +191,12 @@ def _trap(chosen: Phenomenon, trained: StudyRuns) -> None:
         if not recipe.is_done(run):
             continue
         tasks = run.experiment.task.name, chosen.base.task.name
-        found = [induction.elsewhere(run, task) for task in tasks]
-        scores = " → ".join(f"{matching.max():.2f}" for _accuracy, matching in found)
-        right = " → ".join(show.percent(accuracy) for accuracy, _matching in found)
+        measured = [induction.elsewhere(run, task) for task in tasks]
+        scores = " → ".join(f"{matching.max():.2f}" for _accuracy, matching in measured)
+        right = " → ".join(show.percent(accuracy) for accuracy, _matching in measured)
         rows.append([_(arm.label), scores, right])
-    show.facts(
-        rows,
-        [
-            _("Model"),
-            _("Score → at random distances"),
-            _("Right → at random distances"),
-        ],
-    )
+    columns = [_("Model"), _("Score → at random distances"), _("Right → at random distances")]
+    show.facts(rows, columns)
     st.caption(paragraph("discover/induction-trap"))
 
 
@@ -218,7 +210,7 @@ def draw_sinks(chosen: Phenomenon, trained: StudyRuns) -> None:
         recipe.curves(chosen, trained)
     if run is not None and len(run.snapshot_steps()) > 1:
         ended = trained.ended(chosen.arms[0]).values()
-        found = sinks.in_words([sinks.formed(sinks.first_shares(one)) for one in ended])
+        result = sinks.in_words([sinks.formed(sinks.first_shares(each)) for each in ended])
         rule = paragraph(
             "discover/sinks-rule",
             share=whole_percent(SHARE),
@@ -226,7 +218,7 @@ def draw_sinks(chosen: Phenomenon, trained: StudyRuns) -> None:
             far=FAR,
             n=len(run.probe().attended),
         )
-        st.markdown(f"{_(found)} {rule}")
+        st.markdown(f"{_(result)} {rule}")
     if recipe.is_done(run):
         left, right = st.columns(2, gap="medium")
         with left:
@@ -238,9 +230,9 @@ def draw_sinks(chosen: Phenomenon, trained: StudyRuns) -> None:
 
 def sinks_card(trained: StudyRuns) -> dict[str, Any]:
     """Draw the share on the first token with and without the extra logit, and the even share."""
-    found = [sinks.first_shares(run) for run in trained.runs]
-    shown = [(steps.astype(float), shares[:, 0, 0]) for steps, shares, _even, _none in found]
-    return curves(shown, levels=[float(found[0][2][0])])
+    measured = [sinks.first_shares(run) for run in trained.runs]
+    shown = [(steps.astype(float), shares[:, 0, 0]) for steps, shares, _even, _none in measured]
+    return curves(shown, levels=[float(measured[0][2][0])])
 
 
 def _arms(chosen: Phenomenon, trained: StudyRuns) -> None:
@@ -266,17 +258,20 @@ def _arms(chosen: Phenomenon, trained: StudyRuns) -> None:
 def _moved(run: Run) -> None:
     """Show whether the attention stays on the position or goes with the token."""
     st.markdown(_("**Move the first token:** where does the attention go?"))
-    found = sinks.moved(run)
-    at = sinks.strongest(found["as it is"][0])
+    moved = sinks.moved(run)
+    head = sinks.strongest(moved["as it is"][0])
     rows = [
         [
-            _(words),
-            *("–" if shares is None else show.percent(float(shares[at])) for shares in found[name]),
+            _(label),
+            *(
+                "–" if shares is None else show.percent(float(shares[head]))
+                for shares in moved[name]
+            ),
         ]
-        for name, words in sinks.MOVES.items()
+        for name, label in sinks.MOVES.items()
     ]
     show.facts(rows, [_("Text"), _("On the first token"), _("On <bos>")])
-    st.markdown(_(sinks.where_it_goes(found)))
+    st.markdown(_(sinks.where_it_goes(moved)))
     st.caption(paragraph("discover/sinks-moved"))
 
 
@@ -286,58 +281,60 @@ def _positions(run: Run) -> None:
     layer, head = sinks.strongest(shares[-1])
     weights, even = sinks.positions_at(run, int(steps[-1]), layer, head)
     x = np.arange(1, len(weights) + 1).astype(float)
-    lines = {recipe.head_name(layer, head): (x, weights), _("even spread"): (x, even)}
     recipe.draw(
-        {_("share of attention"): lines},
+        {_("share of attention"): {recipe.head_name(layer, head): (x, weights)}},
         _("position of the key"),
         key="discover-positions",
         name=_("Attention on each position"),
+        even=[(x, even)],
     )
 
 
 def _any_run(chosen: Phenomenon) -> None:
-    """Show the same of any run: the visitor's GPT or translator, or one that comes with the app."""
-    st.markdown(_("**Any model:** does it have a sink?"))
+    """Show the sink of any run: the visitor's, or one that comes with the app."""
+    st.markdown(_("**Does another model have a sink?**"))
     run = recipe.any_run(
-        lambda one: sinks.kind_of_first(one) is not None and one.task != chosen.base.task,
+        lambda experiment: (
+            sinks.kind_of_first(experiment) is not None and experiment.task != chosen.base.task
+        ),
         of="sinks",
     )
     if run is None:
         return
-    found = sinks.first_shares(run)
-    st.markdown(_(sinks.in_words([sinks.formed(found)])))
-    steps, shares, evens, _no_token = found
+    measured = sinks.first_shares(run)
+    st.markdown(_(sinks.in_words([sinks.formed(measured)])))
+    steps, shares, evens, _no_token = measured
     n_layers, n_heads = shares.shape[1:]
     x = steps.astype(float)
     panels = {
         _("layer {layer}", layer=layer + 1): {
-            **{
-                _("head {head}", head=head + 1): (x, shares[:, layer, head])
-                for head in range(n_heads)
-            },
-            _("even spread"): (x, np.full_like(x, evens[layer])),
+            _("head {head}", head=head + 1): (x, shares[:, layer, head]) for head in range(n_heads)
         }
         for layer in range(n_layers)
     }
-    name = _("Share on the first token by layer")
-    recipe.draw(panels, key="discover-any-sinks", name=name, height=100 + 130 * n_layers)
-    even = " / ".join(dict.fromkeys(map(show.percent, evens)))
-    n = len(run.probe().attended)
-    st.caption(paragraph("discover/sinks-presets", even=even, n=n))
+    recipe.draw(
+        panels,
+        key="discover-any-sinks",
+        name=_("Share on the first token by layer"),
+        even=[(x, np.full_like(x, even)) for even in evens],
+        layout={"height": 100 + 130 * n_layers},
+    )
+    shown = " / ".join(dict.fromkeys(map(show.percent, evens)))
+    st.caption(paragraph("discover/sinks-presets", even=shown, n=len(run.probe().attended)))
 
 
 def draw_roles(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show the timeline of a run, the order over seeds, and what is lost without each head."""
     run = recipe.any_run(
-        lambda one: bool(modules_by_kind(one)),
+        lambda experiment: bool(modules_by_kind(experiment)),
         of="roles",
         first=recipe.shown_run(chosen, trained),
     )
     if run is not None:
-        found = roles.timeline(run)
-        _timeline(run, found)
+        timeline = roles.timeline(run)
+        _timeline(run, timeline)
         if recipe.is_done(run) and heads_of(run.experiment) and can_measure(run):
-            _without_roles(run, found)
+            _without_roles(run, timeline)
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
@@ -347,19 +344,19 @@ def draw_roles(chosen: Phenomenon, trained: StudyRuns) -> None:
 
 def roles_card(trained: StudyRuns) -> dict[str, Any]:
     """Draw the role of each head over the training."""
-    found = roles.timeline(trained.runs[0])
-    return {"rows": [[_COLOURS[role] for role in rows["role"]] for rows in roles.heads(found)]}
+    rows_by_head = roles.heads(roles.timeline(trained.runs[0]))
+    return {"rows": [[_COLOURS[role] for role in rows["role"]] for rows in rows_by_head]}
 
 
-def _timeline(run: Run, found: pd.DataFrame) -> None:
+def _timeline(run: Run, timeline: pd.DataFrame) -> None:
     """Draw the roles of all heads, a row each.
 
     Snapshots are equally wide: the first are close together in steps, since most happens there.
     """
-    kinds, heads = kinds_of(run.experiment), roles.heads(found)
-    used = [role for role in roles.WORDS if (found["role"] == role).any()]
-    names = [_name(kinds, *head) for head in found[roles.HEAD].drop_duplicates().to_numpy()]
-    steps = [f"{step:,}" for step in found["step"].unique()]
+    kinds, heads = kinds_of(run.experiment), roles.heads(timeline)
+    used = [role for role in roles.WORDS if (timeline["role"] == role).any()]
+    names = [_name(kinds, *head) for head in timeline[roles.HEAD].drop_duplicates().to_numpy()]
+    steps = [f"{step:,}" for step in timeline["step"].unique()]
     shown = np.unique(np.linspace(0, len(steps) - 1, _MAX_TICKS).round().astype(int)).tolist()
     figure = cells(
         [list(map(used.index, rows["role"])) for rows in heads],
@@ -411,9 +408,9 @@ def _name(
     return f"{_(kinds[kind].short)} {layer + 1}.{head + 1}"
 
 
-def _without_roles(run: Run, found: pd.DataFrame) -> None:
-    """Show what each role's first head is worth: its output replaced by its mean."""
-    first, kinds = roles.first_taken(found), kinds_of(run.experiment)
+def _without_roles(run: Run, timeline: pd.DataFrame) -> None:
+    """Show the accuracy when the output of each role's first head is replaced by its mean."""
+    first, kinds = roles.first_taken(timeline), kinds_of(run.experiment)
     if first.empty:
         st.markdown(_("**Shown:** no head has taken a role for good."))
         return

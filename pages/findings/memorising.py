@@ -26,19 +26,26 @@ from tfm_core.studies.study import StudyRuns
 _SHOWN = 12  # mislabelled digits
 
 
-def look(chosen: Phenomenon, trained: StudyRuns) -> None:
+def draw(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show the curves, the mislabelled digits, the control, the correction, and more widths."""
     run = recipe.shown_run(chosen, trained)
-    found = None if run is None else memorising.answers(run)
-    is_begun = found is not None and len(found[0]) > 1
+    measured = None if run is None else memorising.answers(run)
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
-    if run is not None and found is not None and is_begun:
-        table, answers = found
+    if run is not None and measured is not None and len(measured[0]) > 1:
+        table, answers = measured
+        x = table["step"].to_numpy(float)
+        lines = {
+            _("as the wrong label"): (x, table["given"].to_numpy()),
+            _("as the true digit"): (x, table["true"].to_numpy()),
+        }
+        title = _("{n} mislabelled digits read", n=f"{answers.shape[1]:,}")
+        step = memorising.memorised(table)
+        line = None if step is None else {"x": step, "words": _("memorised")}
         with right:
-            _mislabelled(table, answers.shape[1])
-        st.markdown(_verdict(chosen, trained))
+            recipe.draw({title: lines}, key="discover-mislabelled", name=title, reference=line)
+        st.markdown(_result(chosen, trained))
         _digits(run, table["step"].tolist(), answers)
         left, right = st.columns(2, gap="medium")
         with left:
@@ -49,15 +56,15 @@ def look(chosen: Phenomenon, trained: StudyRuns) -> None:
         comparison.follow(comparison.study_runs(BY_WIDTH).runs, _draw_widths)
 
 
-def _verdict(chosen: Phenomenon, trained: StudyRuns) -> str:
+def _result(chosen: Phenomenon, trained: StudyRuns) -> str:
     """Return when the wrong labels were memorised, over all seeds, and the rule."""
     runs = list(trained.ended(chosen.arms[0]).values())
     rule = paragraph("discover/memorising-rule", share=whole_percent(MEMORISED))
-    steps = [memorising.memorised(memorising.answers(one)[0]) for one in runs]
+    steps = [memorising.memorised(memorising.answers(run)[0]) for run in runs]
     rises = memorising.rises(map(runs_access.curves, runs))
     if not any(steps) or rises.empty:
         return _("**Shown:** nothing is memorised so far.") + f" {rule}"
-    words = _(
+    result = _(
         "**Shown:** the wrong labels are memorised at step {step} (seeds: {n}).",
         step=over_runs(steps),
         n=len(runs),
@@ -68,45 +75,33 @@ def _verdict(chosen: Phenomenon, trained: StudyRuns) -> str:
         best=_share(rises["best_accuracy"]),
         last=_share(rises["accuracy"]),
     )
-    return f"{words} {validation} {rule}"
+    return f"{result} {validation} {rule}"
 
 
 def _share(values: pd.Series[float]) -> str:
     return f"{spread(100 * values, '.1f')}\u00a0%"
 
 
-def _mislabelled(table: pd.DataFrame, n: int) -> None:
-    """Draw what the model says of the n mislabelled digits over the training."""
-    x = table["step"].to_numpy(float)
-    lines = {
-        _("as the wrong label"): (x, table["given"].to_numpy()),
-        _("as what they are"): (x, table["true"].to_numpy()),
-    }
-    title = _("{n} mislabelled digits read", n=f"{n:,}")
-    step = memorising.memorised(table)
-    reference = None if step is None else {"x": step, "words": _("memorised")}
-    recipe.draw({title: lines}, key="discover-mislabelled", name=title, reference=reference)
-
-
 def _digits(run: Run, steps: Sequence[int], every: memorising.Integers) -> None:
-    """Show some mislabelled digits, and what the model says of them at a step."""
+    """Show some mislabelled digits, and how the model reads them at a step."""
     images, *labels = memorising.mislabelled(run.experiment)
     answers = every[steps.index(recipe.step(N_("Read at step"), steps, "digits"))]
     with st.container(horizontal=True, gap="small", key="memorising-digits"):
         for n in range(min(_SHOWN, len(answers))):
-            given, true, said = (int(values[n]) for values in (*labels, answers))
-            colour = {given: "red", true: "green"}.get(said, "gray")
+            given, true, answer = (int(values[n]) for values in (*labels, answers))
+            colour = {given: "red", true: "green"}.get(answer, "gray")
             name = _("a {true}, labelled {given}", true=true, given=given)
             with st.container(width=80, gap=None):
                 url = picture_url(images[n])
                 st.html(f'<img class="mistake" alt="{escape(name)}" src="{url}">')
                 st.markdown(_("label {given}", given=given))
-                st.markdown(f":{colour}[**{_('read {said}', said=said)}**]")
+                read = _("read as {answer}", answer=answer)
+                st.markdown(f":{colour}[**{read}**]")
     st.caption(paragraph("discover/memorising-digits"))
 
 
 def _control(chosen: Phenomenon, trained: StudyRuns) -> None:
-    """Compare what validation reached at its best, and at the end, with right labels."""
+    """Compare the best and the last validation with those of right labels."""
     rows = []
     for arm in chosen.arms:
         rises = memorising.rises(map(runs_access.curves, trained.ended(arm).values()))
@@ -121,16 +116,16 @@ def _control(chosen: Phenomenon, trained: StudyRuns) -> None:
 
 
 def _correction(run: Run) -> None:
-    """Offer to train on with right labels, and show what becomes of the wrong ones."""
-    cure = memorising.correction(run)
-    if run.status.is_active or cure is None:
+    """Offer to train on with right labels, and show how the mislabelled digits are then read."""
+    correction = memorising.correction(run)
+    if run.status.is_active or correction is None:
         return
     st.markdown(_("**Cause:** correct the labels, and train on."))
-    other = memorising.corrected(run, visitors.available_runs())
-    if other is None:
-        comparison.cure_button(run, cure, key="memorising-correct")
+    corrected = memorising.corrected(run, visitors.available_runs())
+    if corrected is None:
+        comparison.cure_button(run, correction, key="memorising-correct")
     else:
-        comparison.follow([other], partial(_corrected, run, other))
+        comparison.follow([corrected], partial(_corrected, run, corrected))
 
 
 def _corrected(run: Run, other: Run, _was_live: bool) -> None:
@@ -156,10 +151,10 @@ def _corrected(run: Run, other: Run, _was_live: bool) -> None:
         return
     show.facts(
         [
-            [words, *(show.percent(float(table[name].iloc[-1])) for table in tables)]
-            for name, words in (
+            [label, *(show.percent(float(table[name].iloc[-1])) for table in tables)]
+            for name, label in (
                 ("given", _("as the wrong label")),
-                ("true", _("as what they are")),
+                ("true", _("as the true digit")),
             )
         ],
         [_("Mislabelled digits are read"), _("Before"), _("After")],
@@ -176,29 +171,29 @@ def _draw_widths(_was_live: bool) -> None:
         comparison.study_buttons(
             BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False
         )
-    found = memorising.by_width(
+    by_width = memorising.by_width(
         (int(arm.name), runs_access.curves(run))
         for arm in BY_WIDTH.arms
         for run in trained.by_arm[arm.name].values()
     )
-    if len(found) > 1:
-        _by_width(found)
+    if len(by_width) > 1:
+        _by_width(by_width)
     if comparison.is_live(trained.runs):
         comparison.progress(trained.runs)
     if n := len(trained.stopped):
         st.caption(ngettext("{n} run ended early.", "{n} runs ended early.", n, n=n))
 
 
-def _by_width(found: pd.DataFrame) -> None:
-    widths, mean, sd = (found[name].to_numpy(float) for name in ("width", "error", "sd"))
-    n, low, high = int(found["n"].min()), mean - sd, mean + sd
-    titles = _("validation error"), _("wrong on training")
+def _by_width(table: pd.DataFrame) -> None:
+    widths, mean, sd = (table[name].to_numpy(float) for name in ("width", "error", "sd"))
+    n, low, high = int(table["n"].min()), mean - sd, mean + sd
+    titles = _("validation error"), _("training error")
     label = comparison.mean_label(titles[0], n, n) if n > 1 else titles[0]
     ticks = {"tickvals": widths.tolist(), "ticktext": [f"{w:.0f}" for w in widths]}
     recipe.draw(
         {
             titles[0]: {label: (widths, mean, low, high)},
-            titles[1]: {titles[1]: (widths, 1 - found["fitted"].to_numpy())},
+            titles[1]: {titles[1]: (widths, 1 - table["fitted"].to_numpy())},
         },
         "d_model",
         key="discover-widths",
@@ -208,16 +203,16 @@ def _by_width(found: pd.DataFrame) -> None:
             "xaxis": {"type": "log", **ticks},
         },
     )
-    places = memorising.second_descent(mean.tolist())
+    turns = memorising.second_descent(mean.tolist())
     rule = paragraph("discover/memorising-descent", rise=f"{100 * RISE:.0f}")
     seeds = _("Seeds: {n}.", n=n)
-    if places is None:
+    if turns is None:
         st.markdown(_("**Shown:** no second descent.") + f" {rule} {seeds}")
         return
-    spreads = [f" ± {100 * one.sd:.1f}" if one.n > 1 else "" for one in found.itertuples()]
-    first, peak, second = (f"{100 * mean[at]:.1f}{spreads[at]}\u00a0%" for at in places)
-    first_width, peak_width, second_width = (f"{widths[at]:.0f}" for at in places)
-    words = _(
+    spreads = [f" ± {100 * row.sd:.1f}" if row.n > 1 else "" for row in table.itertuples()]
+    first, peak, second = (f"{100 * mean[at]:.1f}{spreads[at]}\u00a0%" for at in turns)
+    first_width, peak_width, second_width = (f"{widths[at]:.0f}" for at in turns)
+    result = _(
         "**Shown:** the error falls to {first} at d_model {first_width}, rises to {peak} at "
         "{peak_width}, and falls again, to {second} at {second_width}.",
         first=first,
@@ -227,4 +222,4 @@ def _by_width(found: pd.DataFrame) -> None:
         second=second,
         second_width=second_width,
     )
-    st.markdown(f"{words} {rule} {seeds}")
+    st.markdown(f"{result} {rule} {seeds}")

@@ -1,13 +1,10 @@
-"""Findings: a gallery whose cards move, and behind each card a finding, its figure first.
+"""Findings: a gallery whose cards move, and ``findings?finding=induction`` for each finding.
 
-The address says which, ``findings?finding=induction``; without one it opens the gallery. Every
-finding is drawn in one order: its figures, with what is known of the data drawn into them; what
-they show; the control; the cause; a question that hides nothing; its runs, with more seeds; the
-paper.
+Every finding is drawn in one order: its figures with the known levels, the result, the control, the
+cause, a question that hides nothing, its runs with more seeds, the paper.
 
-A finding is added by its record in ``tfm_core/studies``, its name in ``page_table.FINDINGS``, what
-draws it in ``_LOOKS``, and its words: ``<name>.md`` for title, sentence and help, and its sections
-of ``discover.md`` for the rest.
+To add a finding, add its record in ``tfm_core/studies``, its name in ``page_table.FINDINGS``, its
+drawing in ``_FIGURES``, and its texts: ``<name>.md`` and its sections of ``discover.md``.
 """
 
 from __future__ import annotations
@@ -34,22 +31,22 @@ from tfm_core.studies.study import StudyRuns, runs_of
 
 SCOPE = "findings"
 CHOSEN = Choice(FINDING, first="", names=tuple(FINDINGS))
-_LOOKS: dict[str, Callable[[Phenomenon, StudyRuns], None]] = {
+_FIGURES: dict[str, Callable[[Phenomenon, StudyRuns], None]] = {
     "induction": heads.draw_induction,
-    "chains": chains.look,
+    "chains": chains.draw,
     "grokking": sums.draw_grokking,
     "adder": sums.draw_adder,
     "sinks": heads.draw_sinks,
     "specialise": heads.draw_roles,
-    "memorising": memorising.look,
+    "memorising": memorising.draw,
 }
-"""What draws the runs of a finding, by its name."""
+"""Functions that draw the runs of a finding."""
 _CARDS: dict[str, Callable[[StudyRuns], dict[str, Any]]] = {
     "induction": heads.induction_card,
     "sinks": heads.sinks_card,
     "specialise": heads.roles_card,
 }
-"""What draws the card of a finding that its first curves do not show."""
+"""Functions that draw a card; the others show their first curves."""
 
 
 def page() -> None:
@@ -58,8 +55,8 @@ def page() -> None:
     Only the address keeps which one: the bar of pages leads to the gallery again.
     """
     with view.drawing():
-        asked = view.query().get(FINDING, "")  # without one, the gallery is asked for
-        field = view.held(CHOSEN, holds_for=f"address {asked}")
+        address = view.query().get(FINDING, "")  # empty: the gallery
+        field = view.held(CHOSEN, holds_for=f"address {address}")
         with view.warnings_in(st.container()):
             name = view.one(field, FINDING, SCOPE)
         if name:
@@ -69,59 +66,53 @@ def page() -> None:
 
 
 def _gallery() -> None:
-    """Draw a card a finding: what moves, its title, and a sentence on what it shows."""
+    """Draw a card for each finding: a moving picture, its title and a sentence."""
     with show.header(SCOPE):
         bar.start("discover", _("Tour: eight findings"))
     with st.container(key="findings-gallery"):
         for name in FINDINGS:
-            words = show.words(name)
+            text = show.words(name)
             with st.container(key=f"finding-card-{name}", gap=None):
-                moving_picture(_card(name), key=f"picture-{name}")
-                _button(words.title, name)
-                st.caption(words.intro)
+                picture: dict[str, Any] = {}  # without the recorded runs
+                if not isinstance(FINDINGS[name], Phenomenon):
+                    picture = superposition.card()
+                elif runs_access.store().lessons():
+                    picture = _of_runs(name)
+                moving_picture(picture, key=f"picture-{name}")
+                _button(text.title, name)
+                st.caption(text.intro)
 
 
 def _button(label: str, name: str, icon: str | None = None) -> None:
-    """Draw a button that opens a finding, or all: a link to this page would say that it is open."""
+    """Draw a button that opens a finding or the gallery; a link to this page would look active."""
     if st.button(label, icon=icon, type="tertiary", key=f"open-{name or 'all'}"):
         state.jump(SCOPE, {FINDING: name} if name else {})
 
 
-def _card(name: str) -> dict[str, Any]:
-    """Return what moves on a card; nothing where the recorded runs are not here."""
-    chosen = FINDINGS[name]
-    if not isinstance(chosen, Phenomenon):
-        return superposition.card()
-    return _of_runs(chosen.name) if runs_access.store().lessons() else {}
-
-
 @byte_cache.cached
 def _of_runs(name: str) -> dict[str, Any]:
-    """Return what moves on a card: what the recorded runs of a finding hold.
-
-    Unless ``_CARDS`` has something more telling, that is the finding's own first figure.
-    """
+    """Return the moving picture of a card, drawn from the recorded runs of a finding."""
     chosen = PHENOMENA[name]
     trained = runs_of(chosen, runs_access.store().lessons())
     if name in _CARDS:
         return _CARDS[name](trained)
-    # trained and new examples of the run that shows it, or the same of all
+    # one metric of all arms, or all metrics of the first
     arms = chosen.arms[: None if len(chosen.metrics) == 1 else 1]
-    found = [
+    lines = [
         curve
         for arm in arms
         for metric in chosen.metrics
         for curve in recipe.ended(trained, arm, metric).values()
     ]
-    known = recipe.levels(chosen, trained).values()
-    return curves(found, levels=[*known], isLoss=chosen.metrics[0] == "validation-loss")
+    levels = recipe.levels(chosen, trained).values()
+    return curves(lines, levels=[*levels], isLoss=chosen.metrics[0] == "validation-loss")
 
 
 def _finding(chosen: KnownFinding) -> None:
     """Draw a finding, again and again while its runs train.
 
-    The visitor's own runs are shown as soon as there is one; before that those that come with the
-    app. Superposition has no runs in the store: its models are too small for that.
+    The visitor's runs take the place of the recorded ones. Superposition has no runs in the store:
+    its models are too small.
     """
     with show.header(SCOPE, of=chosen.name):
         _button(_("All findings"), "", ":material/grid_view:")
@@ -130,7 +121,7 @@ def _finding(chosen: KnownFinding) -> None:
         watched = trained if trained.runs else runs_of(chosen, runs_access.store().lessons())
         comparison.follow(trained.runs, partial(_draw, chosen, trained, watched))
     else:
-        superposition.look()
+        superposition.draw()
         _behind(chosen)
     st.caption(
         _(
@@ -145,8 +136,8 @@ def _finding(chosen: KnownFinding) -> None:
 def _draw(chosen: Phenomenon, trained: StudyRuns, watched: StudyRuns, _is_live: bool) -> None:
     """Draw a finding. watched: the visitor's runs, or the recorded ones where there are none."""
     try:
-        _LOOKS[chosen.name](chosen, watched)
-    except ValueError as error:  # files of a run are gone, or damaged
+        _FIGURES[chosen.name](chosen, watched)
+    except ValueError as error:  # files of a run are missing or damaged
         show.problem(error)
     pieces = (
         f":orange[**{text}**]" if is_marked else text

@@ -29,7 +29,7 @@ from tfm_core.studies.phenomenon import Phenomenon
 from tfm_core.studies.study import Arm, StudyRuns
 
 HEIGHT, _MORE = 300, 80  # pixels of a figure, and of each further panel or many names
-_EVEN = 7  # the look of an even spread, wherever it stands
+_EVEN_LOOK = 7  # of an even spread, in every figure
 _MAX, _RECORDED = 20, "recorded-korean"  # runs to choose from; the first of those with the app
 
 
@@ -48,21 +48,23 @@ def is_done(run: Run | None) -> TypeGuard[Run]:
 
 
 def head_name(layer: int, head: int) -> str:
-    """Return what a head is called; both are counted from 0."""
+    """Return the name of a head; both numbers count from 0."""
     return _("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
 def ended(trained: StudyRuns, arm: Arm, metric: str) -> dict[int, tuple[Floats, Floats]]:
     """Return the steps and values (S,) of a metric, by seed, of ended runs of an arm."""
-    found = {
+    curves = {
         seed: track(runs_access.curves(run), run.experiment, metric, "step")
         for seed, run in trained.ended(arm).items()
     }
-    return {seed: (one.x, one.values) for seed, one in found.items() if one and len(one.x)}
+    return {
+        seed: (curve.x, curve.values) for seed, curve in curves.items() if curve and len(curve.x)
+    }
 
 
 def curves(chosen: Phenomenon, trained: StudyRuns) -> None:
-    """Draw the curves of all runs, with what is known of the data."""
+    """Draw the curves of all runs, with the known levels of the data."""
     n_more = len(chosen.metrics) - 1 + (len(chosen.arms) > 3)  # more names need more rows
     figure = comparison.study_curves(chosen, trained, height=HEIGHT + _MORE * n_more)
     if figure is None:
@@ -82,7 +84,7 @@ def curves(chosen: Phenomenon, trained: StudyRuns) -> None:
 
 
 def levels(chosen: Phenomenon, trained: StudyRuns) -> dict[str, float]:
-    """Return what is known of the data, without any training."""
+    """Return the known levels, which are computed from the data without any training."""
     return chosen.known(run.experiment.seed for run in trained.runs)
 
 
@@ -92,31 +94,24 @@ def draw(
     *,
     key: str,
     name: str,
+    even: Sequence[Line] = (),
     reference: dict[str, Any] | None = None,
-    height: int = HEIGHT,
     is_share: bool = True,
     layout: Mapping[str, Any] | None = None,
 ) -> None:
-    """Draw panels over one another: lines by their names.
+    """Draw panels over one another: lines by their names, with the looks of their order.
 
-    x: what it is of, else steps. name: of the figure where it is not seen. reference: what
-    ``reference_line`` takes, if any. is_share: y is a share of 1; else it is logarithmic. layout:
-    of the figure, where it is different.
-
-    Lines have the looks of their order, but an even spread has one look everywhere.
+    x: title of the axis, by default of steps. name: of the figure, for screen readers. even: the
+    even spread of each panel, if any. reference: arguments of ``reference_line``. is_share: y is a
+    share of 1; else it is logarithmic. layout: changes to that of the figure.
     """
-    made = [
-        CurvePanel(
-            title,
-            [
-                RunLine(label, _EVEN if label == _("even spread") else slot, *line)
-                for slot, (label, line) in enumerate(lines.items())
-            ],
-            is_share=is_share,
-        )
-        for title, lines in panels.items()
-    ]
-    figure = plots.comparison(made, x or _("step"), height=height, is_log_y=not is_share)
+    made = []
+    for n, (title, lines) in enumerate(panels.items()):
+        drawn = [RunLine(label, slot, *line) for slot, (label, line) in enumerate(lines.items())]
+        if even:
+            drawn.append(RunLine(_("even spread"), _EVEN_LOOK, *even[n]))
+        made.append(CurvePanel(title, drawn, is_share=is_share))
+    figure = plots.comparison(made, x or _("step"), height=HEIGHT, is_log_y=not is_share)
     if reference is not None:
         reference_line(figure, **reference)
     figure.update_layout(layout)
@@ -124,9 +119,9 @@ def draw(
 
 
 def step(label: str, steps: Sequence[int], of: str, **more: Any) -> int:
-    """Choose one of the steps that a run kept, at first the last, which a training moves on.
+    """Choose one of a run's saved steps, at first the last, which a training moves on.
 
-    of: what is shown of it. more: settings of the slider.
+    of: the figure that shows it. more: settings of the slider.
     """
     field = view.saved_step(label, tuple(steps), of=of, **more)
     chosen = int(view.one(field, "step", "findings"))
@@ -136,7 +131,7 @@ def step(label: str, steps: Sequence[int], of: str, **more: Any) -> int:
 def any_run(fits: Callable[[Experiment], bool], *, of: str, first: Run | None = None) -> Run | None:
     """Choose a run that fits and has snapshots; None where there is none.
 
-    of: what it shows. first: the one that is shown until another is chosen.
+    of: the figure that shows it. first: the run shown until another is chosen.
     """
     current = state.current_run_id()
     ready = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import streamlit as st
 
@@ -75,14 +73,16 @@ def _known(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show when each training knows the trained sums, and the new ones."""
     rows = []
     for arm in chosen.arms:
-        found = [
+        curves = [
             recipe.ended(trained, arm, metric) for metric in ("accuracy", "validation-accuracy")
         ]
-        if all(found):
-            steps = [[first(x, right >= KNOWN) for x, right in one.values()] for one in found]
+        if all(curves):
+            steps = [
+                [first(x, right >= KNOWN) for x, right in by_seed.values()] for by_seed in curves
+            ]
             rows.append([_(arm.label), *map(over_runs, steps)])
     if rows:
-        st.markdown(_("**Shown:** the step from which sums are known."))
+        st.markdown(_("**Shown:** the step at which the sums are learned."))
         show.facts(rows, [_("Training"), _("Trained sums"), _("New sums")])
         st.caption(paragraph("discover/grokking-rule", share=whole_percent(KNOWN)))
 
@@ -128,25 +128,28 @@ def _without(run: Run) -> None:
             selection_mode="multi",
             key=f"discover-keys-{run.id}-{checkpoint_mark(run)}",
         )
-    found = grokking.projected(run, tuple(sorted(chosen)))
+    results = grokking.projected(run, tuple(sorted(chosen)))
     left, right = st.columns(2, gap="medium")
     with left:
         rows = {
-            _("as it is"): "whole",
-            _("these frequencies only"): "only",
+            _("unchanged"): "whole",
+            _("only these frequencies"): "only",
             _("without these frequencies"): "without",
         }
         show.facts(
-            [[words, show.percent(found[name])] for words, name in rows.items()],
+            [[label, show.percent(results[name])] for label, name in rows.items()],
             [_("Embedding"), _("New sums right")],
         )
     with right:
         losses = {
-            _("new sums: as they are, restricted"): ("whole_loss", "restricted"),
-            _("trained sums: as they are, excluded"): ("trained_loss", "excluded"),
+            _("new sums, restricted"): ("whole_loss", "restricted"),
+            _("trained sums, excluded"): ("trained_loss", "excluded"),
         }
         show.facts(
-            [[words, *(f"{found[name]:.3f}" for name in names)] for words, names in losses.items()],
+            [
+                [label, *(f"{results[name]:.3f}" for name in names)]
+                for label, names in losses.items()
+            ],
             [_("Logits"), _("Loss"), _("Changed")],
         )
     st.caption(paragraph("discover/grokking-restricted"))
@@ -168,14 +171,22 @@ def draw_adder(chosen: Phenomenon, trained: StudyRuns) -> None:
     with right:
         _set_by_hand(run)
     _steps(run)
-    found = adder.weights_of(run)
     st.markdown(_("**All {n} weights**", n=adder.n_parameters(run.experiment)))
-    for start in range(0, len(found), _IN_A_ROW):
-        _row(found[start : start + _IN_A_ROW], start)
+    weights = adder.weights_of(run)
+    for start in range(0, len(weights), _IN_A_ROW):
+        for number, column in enumerate(st.columns(_IN_A_ROW), start):
+            if number == len(weights):
+                break
+            name, values, *axes, caption = weights[number]
+            with column:
+                st.markdown(f"{_(name)} · {values.shape[0]} × {values.shape[1]}")
+                rows, columns = ([str(_(label)) for label in labels] for labels in axes)
+                _map(values, rows, columns, key=f"discover-weights-{number}", name=_(name))
+                st.caption(_(caption))
 
 
 def _sizes(chosen: Phenomenon, trained: StudyRuns) -> None:
-    """Show of each model what it reached with each seed."""
+    """Show the results of each model by seed."""
     rows = []
     for arm in chosen.arms:
         runs = list(filter(recipe.is_done, trained.by_arm[arm.name].values()))
@@ -192,22 +203,21 @@ def _sizes(chosen: Phenomenon, trained: StudyRuns) -> None:
         )
     if rows:
         show.facts(
-            rows,
-            [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")],
+            rows, [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")]
         )
         st.caption(paragraph("discover/adder-rule", share=whole_percent(adder.LEARNED)))
 
 
 def _carry(run: Run) -> None:
-    found = adder.carry_of(run)
+    carry = adder.carry_of(run)
     st.markdown(
         _(
             "**The carry:** a linear probe reads it right in {share} of the columns.",
-            share=show.percent(adder.read_right(found)),
+            share=show.percent(adder.read_right(carry)),
         )
     )
     figure = chart(
-        adder.dots(found),
+        adder.dots(carry),
         "points",
         x="before",
         y="read",
@@ -224,7 +234,7 @@ def _carry(run: Run) -> None:
 
 def _set_by_hand(run: Run) -> None:
     other, same = adder.set_by_hand(run)
-    st.markdown(_("**Set the carry by hand:** the sum's bit has to flip."))
+    st.markdown(_("**Set the carry by hand:** the bit of the sum should flip."))
     show.facts(
         [
             [_("of a sum with the other carry"), show.percent(other)],
@@ -260,17 +270,6 @@ def _steps(run: Run) -> None:
             st.caption(title)
             _map(values, rows, columns, key=f"discover-step-{title}", name=title)
     st.caption(paragraph("discover/adder-steps"))
-
-
-def _row(parts: Sequence[adder.Weights], start: int) -> None:
-    for slot, (column, part) in enumerate(zip(st.columns(_IN_A_ROW), parts, strict=False)):
-        name, values, *axes, words = part
-        with column:
-            st.markdown(f"{_(name)} · {values.shape[0]} × {values.shape[1]}")
-            rows, columns = ([str(_(one)) for one in names] for names in axes)
-            key = f"discover-weights-{start + slot}"
-            _map(values, rows, columns, key=key, name=_(name))
-            st.caption(_(words))
 
 
 def _map(values: Floats, rows: list[str], columns: list[str], *, key: str, name: str) -> None:

@@ -25,10 +25,10 @@ _DENSE = 0
 """Place of the densest features among the sparsities: the control."""
 
 
-def look() -> None:
+def draw() -> None:
     """Show the features of the first seed, the loss of all seeds, and what one feature does."""
     vectors, biases, best = core.recorded()
-    found = core.found(core.SNAPSHOTS, vectors, biases, best)
+    results = core.found(core.SNAPSHOTS, vectors, biases, best)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown(_("**Features as vectors**, by sparsity: seed {seed}", seed=0))
@@ -39,9 +39,9 @@ def look() -> None:
         _shares(core.shares_of(vectors[:, -1], biases[:, -1]), best[0])
         rule = paragraph("discover/superposition-rule", length=KEPT, degrees=f"{TOLERANCE:.0f}")
         st.caption(rule)
-    st.markdown(_verdict(found, len(vectors)))
+    st.markdown(_result(results, len(vectors)))
     st.fragment(_interference)(vectors[0, -1], biases[0, -1])
-    _table(found)
+    _table(results)
 
 
 def card() -> dict[str, Any]:
@@ -50,14 +50,14 @@ def card() -> dict[str, Any]:
     return curves(vectors[0, :, -1].transpose(1, 2, 0), isSquare=True)
 
 
-def _verdict(found: pd.DataFrame, n: int) -> str:
+def _result(results: pd.DataFrame, n: int) -> str:
     """Return what formed where features are sparsest and densest."""
-    sparse, dense = found.iloc[-1], found.iloc[_DENSE]
+    sparse, dense = results.iloc[-1], results.iloc[_DENSE]
     (shape, k), *_rest = sparse["shapes"].items()
     (control, k_control), *_rest = dense["shapes"].items()
     return _(
-        "**Shown:** at a sparsity of {sparsity}: {shape}, formed at step {step}, in {k} of {n} "
-        "seeds. Dense: {control}, in {k_control} of {n}.",
+        "**Shown:** at a sparsity of {sparsity}, {k} of {n} seeds form this shape at step {step}: "
+        "{shape}. With dense features, {k_control} of {n} form {control}.",
         sparsity=whole_percent(sparse["sparsity"]),
         shape=_(LABELS[shape]),
         step=spread(sparse["steps"] or [0]),
@@ -68,28 +68,28 @@ def _verdict(found: pd.DataFrame, n: int) -> str:
     )
 
 
-def _shares(found: Floats, best: Floats) -> None:
-    st.markdown(_("**Loss** as a share of that of keeping nothing"))
+def _shares(losses: Floats, best: Floats) -> None:
+    st.markdown(_("**Loss** as a share of the loss without any feature"))
     table = core.SHARES.table(
         {
-            "sparsity": [whole_percent(float(one)) for one in core.SPARSITIES],
+            "sparsity": [whole_percent(float(sparsity)) for sparsity in core.SPARSITIES],
             "kept": core.loss_of_keeping(2) / core.loss_of_keeping(0),
             "best": best,
-            "value": found.mean(0),
-            "low": found.min(0),
-            "high": found.max(0),
+            "value": losses.mean(0),
+            "low": losses.min(0),
+            "high": losses.max(0),
         }
     )
     grey = [{"colour": COLOURS["floor"], "dash": dash} for dash in ("dot", "solid")]
     figure = chart(
         table,
         x="sparsity",
-        y={"kept": _("only two kept"), "best": _("lowest known")},
+        y={"kept": _("two features kept"), "best": _("lowest known")},
         looks=grey,
         marked=0,
         height=recipe.HEIGHT,
     )
-    name = _("found: mean and range, n = {n}", n=len(found))
+    name = _("mean and range of {n} seeds", n=len(losses))
     look = {"name": name, "colour": BLUE, "size": 9}
     ends = ("low", "high")
     means = chart(table, "points", x="sparsity", y="value", ends=ends, looks=[look])
@@ -97,9 +97,9 @@ def _shares(found: Floats, best: Floats) -> None:
     live_figure(figure, key="superposition-shares", name=_("Loss by sparsity"))
 
 
-def _table(found: pd.DataFrame) -> None:
+def _table(results: pd.DataFrame) -> None:
     rows = []
-    for row in found.itertuples():
+    for row in results.itertuples():
         shapes = ", ".join(f"{_(LABELS[shape])} ({k})" for shape, k in row.shapes.items())
         rows.append(
             [
@@ -115,10 +115,10 @@ def _table(found: pd.DataFrame) -> None:
             rows,
             [
                 _("Sparsity"),
-                _("Lowest known: shape"),
-                _("Found (seeds)"),
-                _("Lowest known: loss"),
-                _("Loss found"),
+                _("Best known shape"),
+                _("Shapes (seeds)"),
+                _("Lowest known loss"),
+                _("Loss (seeds)"),
             ],
         )
         st.caption(paragraph("discover/superposition-best"))
@@ -133,15 +133,15 @@ def _interference(vectors: Floats, biases: Floats) -> None:
     places = list(range(core.N_SPARSITIES))
     left, middle, right = st.columns(3, gap="medium", vertical_alignment="bottom")
     with left:
-        there = st.pills(
-            _("Features that are there"),
+        present = st.pills(
+            _("Features present"),
             [number + 1 for number in range(core.N_FEATURES)],
             selection_mode="multi",
             default=[1],
             key="superposition-there",
         )
     with middle:
-        value = st.slider(_("Their value"), 0.0, 1.0, 1.0, step=0.05, key="superposition-value")
+        value = st.slider(_("Value"), 0.0, 1.0, 1.0, step=0.05, key="superposition-value")
     with right:
         chosen = st.select_slider(
             _("Sparsity in training"),
@@ -150,25 +150,25 @@ def _interference(vectors: Floats, biases: Floats) -> None:
             format_func=lambda place: whole_percent(float(core.SPARSITIES[place])),
             key="superposition-sparsity",
         )
-    given = core.features([number - 1 for number in there], value)
+    given = core.features([number - 1 for number in present], value)
     sparse = _("at a sparsity of {share}", share=whole_percent(float(core.SPARSITIES[chosen])))
     models = {sparse: chosen, _("on dense features"): _DENSE}
     columns = st.columns(2, gap="medium")
-    for n, (column, (words, place)) in enumerate(zip(columns, models.items(), strict=True)):
+    for n, (column, (training, place)) in enumerate(zip(columns, models.items(), strict=True)):
         answered = core.responses(vectors[place], biases[place], given)
         error = core.squared_error(given, answered)
         with column:
-            st.markdown(_("**Trained {how}:** error {error}", how=words, error=f"{error:.3f}"))
+            st.markdown(_("**Trained {how}:** error {error}", how=training, error=f"{error:.3f}"))
             features = [str(n + 1) for n in range(len(given))]
             figure = chart(
                 core.SHARES.table({"feature": features, "given": given, "answer": answered}),
                 "bars",
                 x="feature",
-                y={"given": _("given"), "answer": _("answer")},
+                y={"given": _("input"), "answer": _("answer")},
                 looks=[{"colour": GREY}, {"colour": BLUE}],
                 labels={"value": ""},
                 up={"range": [0, 1.25], "tickformat": None},
                 height=recipe.HEIGHT - 80,
             )
-            live_figure(figure, key=f"superposition-answers-{n}", name=words)
+            live_figure(figure, key=f"superposition-answers-{n}", name=training)
     st.caption(paragraph("discover/superposition-interference"))

@@ -44,7 +44,7 @@ STYLES = {
     "one-head": Style("blue", "solid", "circle"),
     "many-heads": Style("green", "dashdot", "diamond"),
 }
-"""Of each model, in every figure."""
+"""The look of each model in every figure."""
 SHORT = {
     "additive": N_("RNN, additive"),
     "one-head": N_("Transformer, 1 head"),
@@ -73,9 +73,9 @@ LATEX = {
         r"\mathrm{out}_t = [c^1_t; \dots; c^H_t]\,W_O \end{gathered}"
     ),
 }
-ASKS = {
+QUERIES = {
     "additive": N_("Attends **before** reading the last token."),
-    "one-head": N_("Queries with the last token."),
+    "one-head": N_("The query is the last token."),
     "many-heads": N_("{n} patterns; this one aligns best.", n=RNN_HEADS),
 }
 EQUATIONS = {
@@ -110,10 +110,7 @@ class Racers:
     """What all three models are trained on."""
 
     task: str = view.choice(
-        N_("Task"),
-        {name: TEXT_TASKS[name].label for name in alignment.rnn_tasks()},
-        is_list=True,
-        help=N_("All learn from the same batches in order."),
+        N_("Task"), {name: TEXT_TASKS[name].label for name in alignment.rnn_tasks()}, is_list=True
     )
     steps: int = view.number(
         N_("Steps per run"), 100, 3000, 600, step=100, help=N_("Batches of 64 pairs.")
@@ -176,10 +173,10 @@ def contest(_made: Made) -> None:
     """Train three models side by side, and compare their curves, figures and maps."""
     facts, choices = show.fact_line("before")
     with choices:
-        asked = view.ask(Racers, SCOPE)
-    chosen = race_of_attention(asked.task, steps=asked.steps)
+        settings = view.ask(Racers, SCOPE)
+    chosen = race_of_attention(settings.task, steps=settings.steps)
     trained = comparison.study_runs(chosen)
-    length = _("{n} steps", n=f"{asked.steps:,}")
+    length = _("{n} steps", n=f"{settings.steps:,}")
     facts.caption(show.joined(f"**{_(chosen.title)}**", length))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if trained.runs:
@@ -208,18 +205,16 @@ def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
             styles=STYLES,
         )
     with right:
-        asked = alignment.about_alignment(_aligned(attentions))
+        about = alignment.about_alignment(_aligned(attentions))
         of = " ".join(run.id for run in shown.values())
-        if was_live or asked is None or article.guess(asked, "alignment", of=of):
-            _table(shown, attentions)
+        if was_live or about is None or article.guess(about, "alignment", of=of):
+            columns = {
+                _(SHORT[name]): _column(run, attentions[name]) for name, run in shown.items()
+            }
+            st.table(pd.DataFrame(columns, index=[_(row) for row in ROWS]))
+            conclusion = _conclusion(shown, attentions) or _("How the figures are measured")
+            st.markdown(conclusion, help=paragraph("before/figures"))
     _maps(chosen, shown, attentions)
-
-
-def _table(contest: Mapping[str, Run], attentions: dict[str, CrossAttentionAtStep | None]) -> None:
-    columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.items()}
-    st.table(pd.DataFrame(columns, index=[_(words) for words in ROWS]))
-    words = _conclusion(contest, attentions) or _("How the figures are measured")
-    st.markdown(words, help=paragraph("before/figures"))
 
 
 def _aligned(attentions: dict[str, CrossAttentionAtStep | None]) -> dict[str, float]:
@@ -240,8 +235,8 @@ def _conclusion(
     is_live = comparison.is_live(contest.values())
     n = task.n_validation if is_live else task.n_test
     sentences = [conclusions.most_accurate(right, n), conclusions.best_aligned(aligned, right, n)]
-    words = " ".join(_(sentence) for sentence in sentences if sentence is not None)
-    return _("So far: {words}", words=words) if is_live and words else words
+    conclusion = " ".join(_(sentence) for sentence in sentences if sentence is not None)
+    return _("So far: {words}", words=conclusion) if is_live and conclusion else conclusion
 
 
 def _whole(run: Run) -> float | None:
@@ -288,20 +283,18 @@ def _maps(
     for column, (name, run) in zip(columns, contest.items(), strict=True):
         with column:
             st.subheader(_(chosen.arm(name).label), anchor=False)
-            _one(name, run, attentions[name], index)
-    st.caption(_("Rows: tokens written; columns: source. Orange: true source words."))
+            _model(name, run, attentions[name], index)
 
 
-def _one(name: str, run: Run, attention: CrossAttentionAtStep | None, index: int) -> None:
+def _model(name: str, run: Run, attention: CrossAttentionAtStep | None, index: int) -> None:
     status = run.status
-    words = [run_words.badge(status), run_words.progress(status)]
-    st.markdown(" ".join(words))
+    st.markdown(f"{run_words.badge(status)} {run_words.progress(status)}")
     if attention is None or index >= len(attention.weights):
         st.info(_("Maps appear after the first step."), icon=":material/hourglass_empty:")
     else:
         _map(name, run, attention, index)
     st.latex(LATEX[name])
-    st.caption(_(ASKS[name]))
+    st.caption(_(QUERIES[name]))
     with st.container(horizontal=True):
         for page, label, icon in (
             ("attention", _("Open all maps"), ":material/grid_on:"),
@@ -320,30 +313,31 @@ def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> No
         names.key,
         query_title=_(rows.title),
         key_title=_("source token"),
-        query_words=tuple(_(row) for row in rows.words),
+        query_words=tuple(map(_, rows.words)),
     )
     figure = head_map(shown)
     outline_cells(figure, attention.truth[index], ORANGE)
-    words = [_("Step {step}; no true alignment.", step=f"{attention.step:,}")]
+    sentences = [_("Step {step}; no true alignment.", step=f"{attention.step:,}")]
     if attention.is_scored:
         share = _(
-            "Step {step}, {n} sentences: {share} on true words; uniform {even}.",
+            "Step {step}, {n} sentences: {share} of the attention is on true words "
+            "(uniform: {even}).",
             step=f"{attention.step:,}",
             n=len(attention.weights),
             share=show.percent(attention.share),
             even=show.percent(attention.even),
         )
-        words = [share, _(conclusions.strongest_cells(*attention.strongest_true))]
+        sentences = [share, _(conclusions.strongest_cells(*attention.strongest_true))]
     if len(attention.weights[index]) > 1:
-        words.append(_("Head {head}.", head=attention.head + 1))
-    show.figure(figure, " ".join(words), key=f"before-map-{name}")
+        sentences.append(_("Head {head}.", head=attention.head + 1))
+    show.figure(figure, " ".join(sentences), key=f"before-map-{name}")
 
 
 def length(_made: Made) -> None:
     """Show recorded times against length, or measure them on this machine."""
-    words, press = st.columns([3, 1], vertical_alignment="center")
-    words.caption(paragraph("before/times", batch=BATCH, d=alignment.RNN_WIDTH))
-    if press.button(
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.caption(paragraph("before/times", batch=BATCH, d=alignment.RNN_WIDTH))
+    if right.button(
         _("Measure now"),
         type="primary",
         icon=":material/timer:",
@@ -364,7 +358,11 @@ def length(_made: Made) -> None:
 
 def _measured(number: int, was_open: bool) -> None:
     futures = _futures(number)
-    done = {key: future.result() for key, future in futures.items() if _is_measured(future)}
+    done = {
+        key: future.result()
+        for key, future in futures.items()
+        if future.done() and not future.cancelled() and future.exception() is None
+    }
     if was_open and all(future.done() for future in futures.values()):
         state.rerun()  # once: redrawn, it no longer polls
     if was_open:
@@ -419,8 +417,8 @@ def _sentence(frame: pd.DataFrame) -> None:
         return
     ratio = frame["additive"] / frame["one-head"]
     growth = {name: frame[name][last] / frame[name][first] for name in ("additive", "one-head")}
-    asked = alignment.about_growth(last // first, growth["additive"], growth["one-head"])
-    if not article.guess(asked, "growth", of=f"{growth}"):
+    about = alignment.about_growth(last // first, growth["additive"], growth["one-head"])
+    if not article.guess(about, "growth", of=f"{growth}"):
         return
     show.prose(
         paragraph(
@@ -443,10 +441,6 @@ def _futures(number: int) -> dict[tuple[str, int], Future[float]]:
         for length in LENGTHS
         for name in STYLES
     }
-
-
-def _is_measured(future: Future[float]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 @st.cache_resource(show_spinner=False)

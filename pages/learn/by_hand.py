@@ -62,7 +62,7 @@ class ByHand:
 
 def _width(default: str) -> str:
     help = N_("d_model; heads share it equally.")
-    made: str = view.choice(N_("Numbers a word"), _WIDTHS, default, help=help)
+    made: str = view.choice(N_("Numbers per word"), _WIDTHS, default, help=help)
     return made
 
 
@@ -87,7 +87,7 @@ class TypedWords:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Given:
+class Inputs:
     """What attention is computed on: words, vectors (T, D), mask (T, T), with or without scale.
 
     typed: the words without padding. turned: the cells of the mask that were turned over by hand.
@@ -105,10 +105,10 @@ def calculator(_made: Made) -> None:
     """Show one stage; the link holds which, the words and their vectors."""
     stage = view.ask(ByHand, SCOPE).stage
     stages = {"one-hot": one_hot, "projections": projections, "heads": heads, "forms": forms}
-    stages[stage](_given(stage))
+    stages[stage](_ask_inputs(stage))
 
 
-def _given(stage: str) -> Given:
+def _ask_inputs(stage: str) -> Inputs:
     """Draw the controls; return their values. Raises ValueError, in a sentence."""
     label = _("Words, vectors, mask and scale")
     with st.expander(label, icon=":material/tune:", key="hand-setup"):
@@ -117,45 +117,43 @@ def _given(stage: str) -> Given:
             is_one = stage in ("one-hot", "projections")
             hidden = {"numbers_heads" if is_one else "numbers_one"}
             hidden |= {"scale"} if stage == "forms" else set()
-            asked = view.ask(TypedWords, SCOPE, hidden=hidden)
-        words = by_hand_text.words_of(typed.check_length(asked.words, MAX_LETTERS))
+            settings = view.ask(TypedWords, SCOPE, hidden=hidden)
+        words = by_hand_text.words_of(typed.check_length(settings.words, MAX_LETTERS))
+        n_numbers = int(settings.numbers_one if is_one else settings.numbers_heads)
         with right:
-            vectors = _vectors(words, int(asked.numbers_one if is_one else asked.numbers_heads))
-    n_padding = 1 if asked.mask == "padding" else 0
+            vectors = _vectors(words, n_numbers)
+    n_padding = 1 if settings.mask == "padding" else 0
     padded, vectors = by_hand.pad_words(words, vectors, n_padding)
     n = len(padded)
-    turned = _written(
-        _placed(TURNED, "turned", holds_for=f"{asked.mask} {n}"),
+    turned = _parse(
+        _field(TURNED, "turned", holds_for=f"{settings.mask} {n}"),
         lambda pairs: by_hand_text.pairs_of(pairs, n),
         N_("The mask stays as it is."),
     )
-    allowed = by_hand.mask_of(asked.mask, n)
+    allowed = by_hand.mask_of(settings.mask, n)
     for query, key in turned or ():
         allowed[query, key] = not allowed[query, key]
-    return Given(padded, words, vectors, allowed, asked.scale, turned or ())
+    return Inputs(padded, words, vectors, allowed, settings.scale, turned or ())
 
 
-def _placed(parameter: Text, name: str, **more: str) -> view.Field:
+def _field(parameter: Text, name: str, **more: str) -> view.Field:
     """Return the field of a text that no widget of its own asks for."""
     return view.placed(view.held(parameter, **more), name, SCOPE)
 
 
-def _written(field: view.Field, read: Callable[[str], Any], instead: str) -> Any:
-    """Read what the address or the session has in a notation of its own; None where it has none.
-
-    instead: what is shown in place of what cannot be read.
-    """
-    found = view.drawn(field)
+def _parse(field: view.Field, parse: Callable[[str], Any], instead: str) -> Any:
+    """Parse the text of a field; None where it is empty. instead: names the default it gets."""
+    written = view.drawn(field)
     try:
-        return read(found) if found else None
+        return parse(written) if written else None
     except ValueError as error:
         view.warn(_(error) + " " + _(instead))
-        _say(field, "")
+        _write(field, "")
         return None
 
 
-def _say(field: view.Field, value: str) -> None:
-    """Put a text into the session and the address; "" is what stands there at first."""
+def _write(field: view.Field, value: str) -> None:
+    """Put a text into the session and the address; "" stands for the default."""
     st.session_state[field.parameter.key] = value
     view.write_query(field.parameter, value)
 
@@ -163,14 +161,14 @@ def _say(field: view.Field, value: str) -> None:
 def _table(
     field: view.Field, name: str, usual: Floats, instead: str, words: tuple[str, ...] = ()
 ) -> Floats:
-    """Show a table to edit, kept in the address; return its numbers. Raises ValueError.
+    """Show an editable table, kept in the address; return its numbers. Raises ValueError.
 
-    name: what a message calls it. usual: what stands there at first. words: of the rows, if any.
+    name: in messages. usual: the default numbers. words: labels of the rows, if any.
     """
-    found = _written(
-        field, lambda linked: by_hand_text.table_of(linked, name, *usual.shape), instead
+    linked = _parse(
+        field, lambda written: by_hand_text.table_of(written, name, *usual.shape), instead
     )
-    table = usual if found is None else found
+    table = usual if linked is None else linked
     editor = f"{field.parameter.key}-editor"
     base, last, version, of = st.session_state.get(editor, (table, table, 0, words))
     is_drawn = f"{editor}-{version}" in st.session_state
@@ -197,18 +195,18 @@ def _table(
         [[math.nan if row[c] is None else row[c] for c in columns] for row in edited]
     )
     st.session_state[editor] = (base, made, version, words)
-    _say(field, "" if (made == usual).all() else by_hand_text.text_of(made))
+    _write(field, "" if (made == usual).all() else by_hand_text.text_of(made))
     return made
 
 
 def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     """Show the vectors; a word that was there before keeps its own."""
-    field, of = _placed(VECTORS, "vectors"), (words, n_numbers)
+    field, of = _field(VECTORS, "vectors"), (words, n_numbers)
     key = field.parameter.key
     usual = by_hand.first_vectors(len(words), n_numbers)
-    is_other = st.session_state.get(_OF) != of
+    is_changed = st.session_state.get(_OF) != of
     st.session_state[_OF] = of
-    if is_other and view.new_value(field.parameter) is None:
+    if is_changed and view.new_value(field.parameter) is None:
         kept = by_hand.keep_vectors(words, n_numbers, st.session_state.get(_KEPT, {}))
         st.session_state[key] = "" if (kept == usual).all() else by_hand_text.text_of(kept)
     instead = N_("The first vectors are used instead.")
@@ -237,9 +235,9 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     return vectors
 
 
-def _matrices(given: Given, *, with_out: bool) -> Matrices:
+def _matrices(inputs: Inputs, *, with_out: bool) -> Matrices:
     """Show seed, button and editors; return the matrices. Raises ValueError, in a sentence."""
-    d_model = given.vectors.shape[1]
+    d_model = inputs.vectors.shape[1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         label = N_("Seed of the matrices")
         entry = view.number(label, 0, MAX_SEED, 1, look={"width": 180}, is_typed=True)
@@ -256,21 +254,21 @@ def _matrices(given: Given, *, with_out: bool) -> Matrices:
     instead = N_("The matrix of the seed is used instead.")
     with st.expander(_("Edit the matrices"), icon=":material/edit:"):
         for column, name in zip((*st.columns(2), *st.columns(2)), names, strict=False):
-            field = _placed(MATRICES[name], name, of=str(d_model), holds_for=str(seed))
+            field = _field(MATRICES[name], name, of=str(d_model), holds_for=str(seed))
             with column:
                 made[name] = _table(field, LETTERS[name], getattr(seeded, name), instead)
     return replace(seeded, **made)
 
 
-def _keep(learned: Matrices) -> None:
-    """Go on from matrices that were learned."""
+def _continue_from(learned: Matrices) -> None:
+    """Start from trained matrices."""
     for name in LETTERS:
-        key = _placed(MATRICES[name], name, of=str(len(learned.query))).parameter.key
+        key = _field(MATRICES[name], name, of=str(len(learned.query))).parameter.key
         st.session_state[key] = by_hand_text.text_of(getattr(learned, name))
 
 
-def _lesson(
-    given: Given, start: Matrices, bar: st.delta_generator.DeltaGenerator
+def _train(
+    inputs: Inputs, start: Matrices, bar: st.delta_generator.DeltaGenerator
 ) -> tuple[Matrices, Callable[[], None]]:
     """Train W_Q and W_K towards the target attention; draw the controls into ``bar``.
 
@@ -281,14 +279,14 @@ def _lesson(
             [4, 3, 4, 4], vertical_alignment="bottom"
         )
         with for_targets:
-            wanted = _wanted(given.typed)
+            targets = _ask_targets(inputs.typed)
         with for_rate:
             rates = view.pick(N_("Learning rate"), RATES, 1.0, form="{:g}")
             rate = view.one(rates, "rate", SCOPE)
         try:
-            chosen = by_hand.targets_of(wanted, given.typed)
+            chosen = by_hand.targets_of(targets, inputs.typed)
             losses, weights, matrices = by_hand.learn(
-                given.vectors, start, chosen, given.allowed, rate=rate
+                inputs.vectors, start, chosen, inputs.allowed, rate=rate
             )
         except ValueError as error:
             show.problem(error)
@@ -303,28 +301,28 @@ def _lesson(
                 _("Continue from here"),
                 key="hand-keep",
                 disabled=step == 0,
-                on_click=_keep,
+                on_click=_continue_from,
                 args=(matrices[step],),
             )
 
     def draw() -> None:
         lines = {
-            _arrow(given.typed, (query, key)): weights[:, query, key]
+            _arrow(inputs.typed, (query, key)): weights[:, query, key]
             for query, key in chosen.items()
         }
         columns = {"step": range(len(losses)), "loss": losses, **lines}
         table = by_hand.LEARNED.table(columns)
         settings: dict[str, Any] = {"x": "step", "reference": {"x": step}, "marked": 0}
-        said = _("The loss falls as the target weight nears 1.")
-        show.figure(chart(table, y="loss", height=180, **settings), said, key="hand-lesson")
-        said = _("The weight of each chosen pair, step by step.")
+        caption = _("The loss falls as the target weight nears 1.")
+        show.figure(chart(table, y="loss", height=180, **settings), caption, key="hand-lesson")
+        caption = _("The weight of each chosen pair, step by step.")
         figure = chart(table, y=[*lines], height=220, **settings)
-        show.figure(figure, said, key="hand-lesson-weights")
+        show.figure(figure, caption, key="hand-lesson-weights")
 
     return matrices[step], draw
 
 
-def _wanted(words: tuple[str, ...]) -> list[tuple[int, int]]:
+def _ask_targets(words: tuple[str, ...]) -> list[tuple[int, int]]:
     """Choose which word should attend to which; the link has the pairs as indices, ``3-2``."""
     indices = range(len(words))
     pairs = {f"{query + 1}-{key + 1}": (query, key) for query in indices for key in indices}
@@ -343,114 +341,112 @@ def _arrow(words: tuple[str, ...], pair: tuple[int, int]) -> str:
     return f"{names[pair[0]]} → {names[pair[1]]}"
 
 
-def one_hot(given: Given) -> None:
+def one_hot(inputs: Inputs) -> None:
     """Q = K = V: the words themselves."""
-    x = given.vectors
+    x = inputs.vectors
     scaled, plain = (
-        by_hand.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
+        by_hand.attend(x, x, x, inputs.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
-    pick = _pick(given, x.shape[1])
-    attended = scaled if given.is_scaled else plain
-    _sheet(_attention(attended, given, pick, ("Q = X", "K", "V = X")), given, pick)
-    asked = by_hand_text.about_scale(
-        scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
+    pick = _pick(inputs, x.shape[1])
+    attended = scaled if inputs.is_scaled else plain
+    _sheet(_attention(attended, inputs, pick, ("Q = X", "K", "V = X")), inputs, pick)
+    about = by_hand_text.about_scale(
+        scaled, plain, tuple(map(escape, inputs.words)), pick.query, is_scaled=inputs.is_scaled
     )
-    numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
-    if article.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
+    numbers = f"{x.tobytes()!r} {inputs.allowed.tobytes()!r} {inputs.is_scaled}"
+    if article.ask(about, "scale", of=f"{inputs.words} {numbers} {pick.query}"):
         divided = _("Divided by √{d}", d=x.shape[1])
         line = plots.beside(
             [
-                (name, found.weights, _("largest {weight:.4f}", weight=found.weights.max()))
-                for name, found in ((divided, scaled), (_("Not divided"), plain))
+                (name, made.weights, _("largest {weight:.4f}", weight=made.weights.max()))
+                for name, made in ((divided, scaled), (_("Not divided"), plain))
             ],
-            given.words,
+            inputs.words,
             _("With and without the scale"),
             _("Without it rows are sharper, and gradients vanish."),
             scale="share",
         )
         number_sheet([line], key="hand-comparison")
-    else:
-        st.caption(_("Answer to see both side by side."))
 
 
-def projections(given: Given) -> None:
+def projections(inputs: Inputs) -> None:
     """W_Q, W_K and W_V turn each word into a query, a key and a value."""
     bar, overview = st.container(border=True, key="hand-lesson-bar"), st.container()
     left, right = st.columns(2, gap="medium")
     with right:
-        made = _matrices(given, with_out=False)
+        made = _matrices(inputs, with_out=False)
     # the lesson starts from the matrices, and stands above them
-    matrices, draw = _lesson(given, made, bar)
-    head = _heads(given, matrices, 1).heads[0]
+    matrices, draw = _train(inputs, made, bar)
+    head = _heads(inputs, matrices, 1).heads[0]
     with overview:
-        number_sheet([plots.overview_line(head, given.words)], key="hand-overview")
-    words = tuple(map(escape, given.typed))
+        number_sheet([plots.overview_line(head, inputs.words)], key="hand-overview")
+    words = tuple(map(escape, inputs.typed))
     with left:
         draw()
     with right:
-        asked = by_hand_text.about_symmetry(head, words)
-        article.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
-    pick = _pick(given, given.vectors.shape[1])
-    lines = plots.projection_lines(given.vectors, matrices, head, given.words, pick)
-    _sheet([*lines, *_attention(head, given, pick)], given, pick)
+        about = by_hand_text.about_symmetry(head, words)
+        article.ask(about, "symmetry", of=f"{inputs.typed} {head.products.tobytes()!r}")
+    pick = _pick(inputs, inputs.vectors.shape[1])
+    lines = plots.projection_lines(inputs.vectors, matrices, head, inputs.words, pick)
+    _sheet([*lines, *_attention(head, inputs, pick)], inputs, pick)
     article.check(
         {
             "three-maps": by_hand_text.about_three_maps(head, words),
             "transposed-keys": by_hand_text.about_transposed_keys(head, words),
         },
-        of=f"{given.typed} {head.products.tobytes()!r} {head.value.tobytes()!r}",
+        of=f"{inputs.typed} {head.products.tobytes()!r} {head.value.tobytes()!r}",
     )
 
 
-def heads(given: Given) -> None:
+def heads(inputs: Inputs) -> None:
     """Heads side by side, each with its part of the numbers."""
-    d_model = given.vectors.shape[1]
+    d_model = inputs.vectors.shape[1]
     n_heads = _n_heads(d_model)
-    matrices = _matrices(given, with_out=True)
-    attended = _heads(given, matrices, n_heads)
+    matrices = _matrices(inputs, with_out=True)
+    attended = _heads(inputs, matrices, n_heads)
     article.ask(
-        by_hand_text.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}"
+        by_hand_text.about_heads(inputs.vectors, n_heads), "heads", of=f"{d_model} {n_heads}"
     )
     names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
     chosen = int(view.one(view.choice(N_("Written out"), names), "head", SCOPE))
     head = attended.heads[chosen - 1]
-    pick = _pick(given, d_model)
-    inside = pick.within(len(given.words), head.query.shape[1])
+    pick = _pick(inputs, d_model)
+    inside = pick.within(len(inputs.words), head.query.shape[1])
     q, k, v = (_("{letter} of head {n}", letter=letter, n=chosen) for letter in "QKV")
     maps = plots.beside(
         [(_("Head {n}", n=n), head.weights, "") for n, head in enumerate(attended.heads, 1)],
-        given.words,
+        inputs.words,
         _("The maps of all heads"),
         _("Each head has its own part of Q and K."),
         scale="share",
     )
-    lines = _attention(head, given, inside, (q, k, v))
-    joined = plots.joined_line(attended, matrices.out, given.words, pick)
-    _sheet([maps, *lines, joined], given, pick)
-    asked = by_hand_text.about_minus_one(attended, tuple(map(escape, given.typed)))
-    article.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
+    lines = _attention(head, inputs, inside, (q, k, v))
+    joined = plots.joined_line(attended, matrices.out, inputs.words, pick)
+    _sheet([maps, *lines, joined], inputs, pick)
+    about = by_hand_text.about_minus_one(attended, tuple(map(escape, inputs.typed)))
+    article.check({"minus-one": about}, of=f"{inputs.typed} {attended.joined.tobytes()!r}")
 
 
-def forms(given: Given) -> None:
+def forms(inputs: Inputs) -> None:
     """The same attention written in six ways."""
-    size = given.vectors.shape[1]
+    size = inputs.vectors.shape[1]
     n_heads = _n_heads(size)
-    matrices = _matrices(given, with_out=True)
-    made = by_hand.forms(given.vectors, matrices, n_heads, given.allowed)
-    article.ask(by_hand_text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
+    matrices = _matrices(inputs, with_out=True)
+    made = by_hand.forms(inputs.vectors, matrices, n_heads, inputs.allowed)
+    article.ask(by_hand_text.about_size(inputs.vectors, n_heads), "size", of=f"{size} {n_heads}")
     _differences(made)
     line = plots.beside(
         [
             (form.name, form.output, _("differs by {value:.2g}", value=form.difference))
             for form in made
         ],
-        given.words,
+        inputs.words,
         _("The outputs"),
         _("Point at a number: the same one lights up in every form."),
         ("word", ""),
     )
     number_sheet([line], key="hand-forms")
-    if not given.allowed.any(1).all():
+    if not inputs.allowed.any(1).all():
         st.caption(_("A query without keys gives NaN in nn.MultiheadAttention, zeros here."))
     by_name = dict(zip(FORMS, made, strict=True))
     labels = {name: form.name for name, form in by_name.items()}
@@ -465,7 +461,7 @@ def _differences(made: tuple[by_hand.CodeForm, ...]) -> None:
         words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
         st.success(words, icon=":material/check:")
     elif not np.isfinite([form.difference for form in made]).all():
-        st.warning(_("One gives NaN: a query has no keys."), icon=":material/warning:")
+        st.warning(_("One result is NaN, because a query has no keys."), icon=":material/warning:")
     show.facts(
         [
             (
@@ -484,30 +480,30 @@ def _n_heads(d_model: int) -> int:
     return int(view.one(view.choice(N_("Heads"), fitting), f"heads-{d_model}", SCOPE))
 
 
-def _heads(given: Given, matrices: Matrices, n_heads: int) -> by_hand.MultiHead:
+def _heads(inputs: Inputs, matrices: Matrices, n_heads: int) -> by_hand.MultiHead:
     return by_hand.multi_head(
-        given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
+        inputs.vectors, matrices, n_heads, inputs.allowed, is_scaled=inputs.is_scaled
     )
 
 
 def _attention(
     attended: by_hand.Attended,
-    given: Given,
+    inputs: Inputs,
     pick: Pick,
     letters: tuple[str, str, str] = ("Q", "K", "V"),
 ) -> list[SheetLine]:
-    return plots.attention_lines(attended, given.words, pick, letters, is_scaled=given.is_scaled)
+    return plots.attention_lines(attended, inputs.words, pick, letters, is_scaled=inputs.is_scaled)
 
 
-def _sheet(lines: list[SheetLine], given: Given, pick: Pick) -> None:
+def _sheet(lines: list[SheetLine], inputs: Inputs, pick: Pick) -> None:
     """Show the sheet that is worked on, with what the mask leaves of it."""
-    blind = [word for word, row in zip(given.words, given.allowed, strict=True) if not row.any()]
+    blind = [word for word, row in zip(inputs.words, inputs.allowed, strict=True) if not row.any()]
     if blind:
         words = ", ".join(f"“{word}”" for word in blind)
         show.problem(_("{words} may attend to nothing and get zeros.", words=words))
-    if given.turned:
+    if inputs.turned:
         st.button(
-            _("Undo my clicks on the mask ({n})", n=len(given.turned)),
+            _("Undo my clicks on the mask ({n})", n=len(inputs.turned)),
             icon=":material/undo:",
             key="hand-undo",
             on_click=_turn,
@@ -517,7 +513,7 @@ def _sheet(lines: list[SheetLine], given: Given, pick: Pick) -> None:
     def clicked(board: str, row: int, column: int) -> None:
         """Write out the number that was clicked; a click on the mask also flips its cell."""
         if board == "mask":
-            _turn({*given.turned} ^ {(row, column)})
+            _turn({*inputs.turned} ^ {(row, column)})
         if board in _PAIRS:
             _write_out(Pick(row, column, pick.dimension))
         elif board in _WORD_AND_NUMBER:
@@ -540,22 +536,24 @@ def _write_out(pick: Pick) -> None:
     )
 
 
-def _pick(given: Given, n_numbers: int) -> Pick:
+def _pick(inputs: Inputs, n_numbers: int) -> Pick:
     """Choose the query, key and number that are written out; clicks on the tables do so too."""
-    n, field = len(given.words), _placed(AT, "at")
+    n, field = len(inputs.words), _field(AT, "at")
     sizes = (n, n, n_numbers)
     before = st.session_state.get("hand-at", "")
     if before:  # there may be fewer words or numbers by this time
         places = zip(map(int, before.split("-")), sizes, strict=True)
         st.session_state["hand-at"] = "-".join(str(min(place, size)) for place, size in places)
-    first = (*by_hand.similar_pair(len(given.typed)), 0)
+    first = (*by_hand.similar_pair(len(inputs.typed)), 0)
     instead = N_("Another number is written out instead.")
-    found = _written(field, lambda linked: by_hand_text.indices_of(linked, sizes), instead) or first
-    _say(field, "" if found == first else by_hand_text.text_of_indices(found))
-    pick = Pick(*found)
+    chosen = (
+        _parse(field, lambda written: by_hand_text.indices_of(written, sizes), instead) or first
+    )
+    _write(field, "" if chosen == first else by_hand_text.text_of_indices(chosen))
+    pick = Pick(*chosen)
     with st.container(horizontal=True):
-        _select(_("Query"), "query", given.words, pick)
-        _select(_("Key"), "key", given.words, pick)
+        _select(_("Query"), "query", inputs.words, pick)
+        _select(_("Key"), "key", inputs.words, pick)
         _select(_("Number"), "dimension", [str(index + 1) for index in range(n_numbers)], pick)
     return pick
 

@@ -60,9 +60,11 @@ def _right(score: Score) -> float:
 def _of(run: Run, score: Score) -> None:
     name = escape(run.meta.name)
     if score.exact is None:
-        st.caption(_("{run}: answers right, of {n} unseen examples.", run=name, n=score.n))
+        st.caption(_("{run}: share of right answers on {n} unseen examples.", run=name, n=score.n))
     else:
-        st.caption(_("{run}: whole answers right, of {n} unseen examples.", run=name, n=score.n))
+        st.caption(
+            _("{run}: share of fully right answers on {n} unseen examples.", run=name, n=score.n)
+        )
 
 
 def without(_made: Made) -> None:
@@ -145,7 +147,7 @@ def failures(_made: Made) -> None:
     way = GROUPINGS[_KINDS]
     counted = way.groups(given, run.experiment)
     if counted.empty:
-        raise ValueError(N_("The tokens of this task are of no known kinds."))
+        raise ValueError(N_("The tokens of this task have no kinds."))
     words = paragraph("use/kinds", run=escape(run.meta.name), step=step, n=given.n_examples)
     show.figure(by_group(counted, _(way.label)), words, key="use-failures")
     show.link("mistakes", _("Every mistake of this model"), {"run": run.id, "step": str(step)})

@@ -1,7 +1,4 @@
-"""The changes strip: the effect of the last change, undo and reset.
-
-It stays visible below the frame's strip while the settings scroll.
-"""
+"""The changes strip, which stays in view: the effect of the last change, undo and reset."""
 
 from __future__ import annotations
 
@@ -21,9 +18,7 @@ from tfm_core.choices.config import FAMILIES, TASK_FACTS, ConfigError, Experimen
 if TYPE_CHECKING:
     from tfm_core.facts.memory import Sizes
 
-_MANY = 3.0  # from this ratio on, a factor reads better than per cent
-
-
+_MIN_FACTOR = 3.0  # from this ratio on, a factor reads better than per cent
 _MAX_NAMED = 3
 _SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
 
@@ -31,8 +26,8 @@ _SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
 def strip(checked: CheckedDraft, *, threads: int, preset: str) -> None:
     """Draw the strip. preset: its label, or empty.
 
-    Its place is there when it is empty, too: else the browser would make the fields below anew with
-    the first change, and lose what is being typed there.
+    Its container exists even when empty: otherwise the first change would make the browser build
+    the fields below anew and lose what is being typed.
     """
     paths, history = drafts.changed(checked), state.history()
     place = st.container(key="changes")
@@ -81,20 +76,17 @@ def _buttons(checked: CheckedDraft, paths: list[str], preset: str) -> None:
             else _("Changed since you began:")
         )
         for path in paths:
-            _row(path, checked)
-
-
-def _row(path: str, checked: CheckedDraft) -> None:
-    begun = checked.draft.baseline if path in _NAMES else checked.reference
-    words = _difference(path, begun, checked)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(words, width="stretch")
-        label = _("Reset {label}", label=escape(checked.label(path)))
-        controls.reset_button(f":orange[{label}]", path, checked, key=f"listed-reset:{path}")
+            before = checked.draft.baseline if path in _NAMES else checked.reference
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(_difference(path, before, checked), width="stretch")
+                label = _("Reset {label}", label=escape(checked.label(path)))
+                controls.reset_button(
+                    f":orange[{label}]", path, checked, key=f"listed-reset:{path}"
+                )
 
 
 def _effect(checked: CheckedDraft, paths: list[str], threads: int) -> None:
-    """Draw what the last change does and, where there are several, all of them."""
+    """Draw the effect of the last change and of all changes."""
     experiment = checked.experiment
     if experiment is None:
         st.caption(_("The effect appears once all settings are valid."))
@@ -107,13 +99,13 @@ def _effect(checked: CheckedDraft, paths: list[str], threads: int) -> None:
     begun = _parsed(checked.draft.baseline)
     if begun is not None and begun != before and len(paths) > 1:
         compared[_("All {n} changes", n=len(paths))] = begun
-    now, *then = [run_time.sizes(one) for one in (experiment, *compared.values())]
+    now, *then = [run_time.sizes(each) for each in (experiment, *compared.values())]
 
     def effect() -> None:
         lines = []
         for n, (title, old) in enumerate(compared.items()):
             parts = _parts((old, then[n]), (experiment, now), threads)
-            lines.append(f"**{title}**: {_words(parts, is_short=n > 0) or '…'}")
+            lines.append(f"**{title}**: {_summary(parts, is_short=n > 0) or '…'}")
         st.markdown("  \n".join(lines))
 
     run_time.until_known([now, *then], effect)
@@ -122,9 +114,9 @@ def _effect(checked: CheckedDraft, paths: list[str], threads: int) -> None:
 def _parts(
     before: tuple[Experiment, Future[Sizes]], after: tuple[Experiment, Future[Sizes]], threads: int
 ) -> list[tuple[str, str, str]]:
-    """Return name, values and signed ratio of what experiments need; none until it is known.
+    """Return name, values and signed ratio of each cost; none until all are known.
 
-    The values are empty where they are known too roughly; the ratio where nothing changes.
+    A roughly known cost has no values, an unchanged one no ratio.
     """
     try:
         old, new = (run_time.result(future) for _experiment, future in (before, after))
@@ -133,13 +125,13 @@ def _parts(
     if old is None or new is None:
         return []
     parts = []
-    for name, one, other, words in (
+    for name, first, second, form in (
         (_("parameters"), old.n_parameters, new.n_parameters, show.count),
         (_("memory per step"), old.step_bytes, new.step_bytes, show.size),
     ):
-        by = "" if one == other else ratio(one, other)
-        parts.append((name, f"{words(one)} → **{words(other)}**", by))
-    then, now = (run_time.forecast(one, threads=threads) for one, _future in (before, after))
+        by = "" if first == second else ratio(first, second)
+        parts.append((name, f"{form(first)} → **{form(second)}**", by))
+    then, now = (run_time.forecast(each, threads=threads) for each, _future in (before, after))
     if then is None or now is None:
         return parts
     if then.slowdown != now.slowdown:  # measured in between: compare at the same load
@@ -148,8 +140,8 @@ def _parts(
     return [*parts, (_("time"), "", by)]
 
 
-def _words(parts: list[tuple[str, str, str]], *, is_short: bool) -> str:
-    """Return what changes, then what stays; in short, the ratios alone."""
+def _summary(parts: list[tuple[str, str, str]], *, is_short: bool) -> str:
+    """Return the changed costs, then the unchanged ones; if short, the ratios alone."""
     if is_short:
         return " · ".join(f"{name} {by or _('unchanged')}" for name, _values, by in parts)
     changed = [
@@ -166,7 +158,7 @@ def _last(
 ) -> tuple[Experiment, list[str]] | None:
     """Return the experiment before the last change since the draft began, and the changed paths.
 
-    Invalid states in between are no change, nor is what follows another setting.
+    Invalid states in between don't count, nor do settings that follow another one.
     """
     for moment in reversed(past):
         if moment.baseline != draft.baseline:
@@ -174,8 +166,8 @@ def _last(
         before = _parsed(moment.values)
         if before is not None and before != experiment:
             paths = drafts.differences(draft.values, moment.values)
-            own = [path for path in paths if path != _SIDE_EFFECT]
-            return before, own if len(own) == 1 else paths
+            chosen = [path for path in paths if path != _SIDE_EFFECT]
+            return before, chosen if len(chosen) == 1 else paths
     return None
 
 
@@ -187,7 +179,7 @@ def _parsed(values: drafts.Values) -> Experiment | None:
 
 
 def _named(before: Experiment, paths: list[str], checked: CheckedDraft) -> str:
-    """Return a change in words, such as ``Heads 2 → 4``."""
+    """Return a change as text, such as ``Heads 2 → 4``."""
     old, new = before.model_dump(), checked.draft.values
     for path in _NAMES:
         if drafts.get(old, path) != drafts.get(new, path):
@@ -209,7 +201,7 @@ def _difference(path: str, old: drafts.Values, checked: CheckedDraft) -> str:
         return f"{label} {_other_name(path, old, new)}"
     if setting is None:
         return _("{label} changed", label=label)
-    first, second = (drafts.format_value(setting, drafts.get(one, path)) for one in (old, new))
+    first, second = (drafts.format_value(setting, drafts.get(each, path)) for each in (old, new))
     return f"{label} {escape(first)} → {escape(second)}"
 
 
@@ -220,7 +212,7 @@ def ratio(old: float, new: float) -> str:
     """Return a signed change: ``+20%``, ``−0.4%``, or ``× 4.2`` if large."""
     if not old:
         return "+"
-    if new >= _MANY * old:
+    if new >= _MIN_FACTOR * old:
         return f"× {new / old:,.3g}"
     per_cent = 100 * (new / old - 1)
     sign = "+" if per_cent > 0 else "−"

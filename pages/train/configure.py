@@ -1,4 +1,4 @@
-"""Configure: the draft as controls, its needs, its file, and the Start button."""
+"""Configure: the draft as controls, its costs, its file, and the Start button."""
 
 from __future__ import annotations
 
@@ -31,17 +31,16 @@ _MAX_MEGABYTES = 1
 def page() -> None:
     show.header("train")
     _read_link()
-    sentences = st.session_state.get(_LINK_PROBLEMS)
-    if sentences:
-        words = [_("Invalid settings in the link:")]
-        words += [f"- {escape(sentence)}" for sentence in sentences]
-        st.warning("\n".join(words), icon=":material/link:")
-        st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
+    problems = st.session_state.get(_LINK_PROBLEMS)
+    if problems:
+        lines = [_("Invalid settings in the link:"), *(f"- {escape(text)}" for text in problems)]
+        st.warning("\n".join(lines), icon=":material/link:")
+        st.button(_("Dismiss"), key="configure-understood", on_click=problems.clear)
     draft = state.current_draft()  # read once: a callback may replace it meanwhile
-    with st.container():  # stays where it is empty, as the place of the changes does
+    with st.container():  # exists even when empty, as that of the changes does
         _link_made(draft)
     checked = drafts.check(draft)
-    advice = tuple(one for one in checked.advice if not open_lesson.asks_for(one.field))
+    advice = tuple(hint for hint in checked.advice if not open_lesson.asks_for(hint.field))
     checked = replace(checked, advice=advice)
     preset = drafts.preset_of(draft)
     if not checked.flagged <= set(play.PLAYED):
@@ -55,11 +54,9 @@ def page() -> None:
         for path in opened or ():
             if path in checked.settings and path not in play.PLAYED:
                 controls.control(checked.settings[path], checked)
-        play.of_draft(checked, says_problems=not st.session_state.get(_ALL))
+        play.of_draft(checked, shows_problems=not st.session_state.get(_ALL))
     changes.strip(
-        checked,
-        threads=state.threads(),
-        preset="" if preset is None else _(PRESETS[preset].label),
+        checked, threads=state.threads(), preset="" if preset is None else _(PRESETS[preset].label)
     )
     controls.data_set_choice(checked)
     if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):
@@ -75,7 +72,13 @@ def _all(checked: CheckedDraft, preset: str | None) -> None:
     """Draw a control of each setting."""
     with st.container(border=True, gap="small"):
         controls.kinds(checked)
-        _about(preset, drafts.task_of(checked.draft.values))
+        facts = TASK_FACTS[drafts.task_of(checked.draft.values)]
+        about, unseen = _(facts.help), _("“Unseen”: {words}", words=_(facts.unseen))
+        if preset is not None:
+            unseen = f"{about} {unseen}"
+            learns, reaches = _(PRESETS[preset].learns), _(PRESETS[preset].reaches)
+            about = _("{learns} It reaches {reaches}.", learns=learns, reaches=reaches)
+        st.caption(about, help=unseen)
     by_section = {
         section: [setting for setting in checked.settings.values() if setting.section == section]
         for section in ("model", "task", "training", "")
@@ -87,7 +90,7 @@ def _all(checked: CheckedDraft, preset: str | None) -> None:
         controls.group(_("Task"), by_section["task"], checked)
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
-        start.place(by_section[""], checked)
+        start.seed_and_name(by_section[""], checked)
         _file(checked)
 
 
@@ -110,24 +113,13 @@ def _presets(chosen: str | None) -> None:
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("Your own configuration"),
-        help=lock or _("Settings that are known to work."),
+        help=lock or None,
         disabled=bool(lock),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",
     )
     preset_list.button(lock=lock)
-
-
-def _about(preset: str | None, task: str) -> None:
-    facts = TASK_FACTS[task]
-    about, unseen = _(facts.help), _("“Unseen”: {words}", words=_(facts.unseen))
-    if preset is None:
-        st.caption(about, help=unseen)
-        return
-    learns, reaches = _(PRESETS[preset].learns), _(PRESETS[preset].reaches)
-    words = _("{learns} It reaches {reaches}.", learns=learns, reaches=reaches)
-    st.caption(words, help=f"{about} {unseen}")
 
 
 def _preset_key() -> str:
@@ -209,14 +201,12 @@ def _take_file() -> None:
         experiment = from_json(file.getvalue())
     except ConfigError as error:
         sentences = [_(sentence) for sentence in error.sentences]
-        why = _("{name} was not loaded:", name=file.name)
-        st.session_state[_JSON_PROBLEMS] = [why, *sentences]
+        st.session_state[_JSON_PROBLEMS] = [_("{name} was not loaded:", name=file.name), *sentences]
         return
     if experiment.task.name not in TASK_FACTS:
-        why = _("{name} was not loaded:", name=file.name)
         reason = _("This task belongs to an opened model. Fine-tune it on the page of that model.")
-        st.session_state[_JSON_PROBLEMS] = [why, reason]
+        st.session_state[_JSON_PROBLEMS] = [_("{name} was not loaded:", name=file.name), reason]
         return
     state.set_draft(experiment.model_dump())
-    words = _("Experiment loaded from {name}.", name=escape(file.name))
-    st.toast(words, icon=":material/upload_file:")
+    message = _("Experiment loaded from {name}.", name=escape(file.name))
+    st.toast(message, icon=":material/upload_file:")

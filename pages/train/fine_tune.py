@@ -1,4 +1,4 @@
-"""Fine-tune: train an opened model further on data of one's own, also beside random weights."""
+"""Fine-tune: train an opened model on the user's data, also beside random weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tfm_core.runs.run import Run
 
 
 def area(run: Run) -> None:
-    """Ask for the data and for what is trained; say what that takes, and start it."""
+    """Ask for the data and the trained part, show the cost, and start."""
     with st.container(border=True, gap="small", key="fine-tune"):
         st.header(_("Fine-tune"), anchor=False)
         if (reason := fine_tuning.why_not(run)) is not None:
@@ -50,8 +50,8 @@ def area(run: Run) -> None:
             start.needs(experiment)
 
 
-def words(run: Run) -> str:
-    """Return what a run trains of its model, nothing where that is no opened one."""
+def trained_part(run: Run) -> str:
+    """Return which part of its opened model a run trains; empty for other runs."""
     if run.problem is not None or not isinstance(run.experiment.task, TunedConfig):
         return ""
     return _trained(run.experiment)
@@ -63,8 +63,10 @@ def _data(kind: str) -> UserSet | None:
     chosen = st.selectbox(
         _("Set"),
         options,
-        format_func=lambda one: (
-            controls.data_set_label(sets[one]) if one else _("Alice in Wonderland, first chapter")
+        format_func=lambda set_id: (
+            controls.data_set_label(sets[set_id])
+            if set_id
+            else _("Alice in Wonderland, first chapter")
         ),
         key=f"fine-tune-{kind}",
         width=320,

@@ -1,6 +1,7 @@
-"""Live: a run on stage, during and after training. Two fragments poll while it is active.
+"""Live: a run on stage during and after training, and the training doctor's symptoms and fixes.
 
-The run is only read here; leaving, reloading or a second tab do not change it.
+Two fragments poll while the run is active. This page only reads the run: leaving, reloading or a
+second tab do not change it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
+from pages.app.lessons import open_lesson
 from pages.app.model import stage_view
-from pages.app.runs import run_actions, run_words, runs_access, shown_run
+from pages.app.runs import comparison, run_actions, run_words, runs_access, shown_run
 from pages.app.runs.run_list import RunButtons
 from pages.app.typed import escape
 from pages.i18n import N_, _, language, ngettext, paragraph
-from pages.train import doctor, fine_tune, live_keys, opened, play
+from pages.train import fine_tune, live_keys, opened, play
+from tfm_core.inspect.differences import change_text, differences
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.of_run import is_in_nats
 from tfm_core.plots.training.curves import learning_curve, mark_turns
@@ -32,6 +35,9 @@ from tfm_core.runs.curves import Curves
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
+from tfm_core.runs.store import RunNotFound
+from tfm_core.studies.study import Arm, changed
+from tfm_core.studies.symptoms import Symptom
 
 EAGER = 0.25
 """Seconds between polls of a new run until its curve has a point."""
@@ -42,10 +48,10 @@ BRISK = 1.0
 _SOON = 10.0
 """Seconds after creation within which a run should start; later it waits for others."""
 
-_CALM = ((60.0, 3.0), (20.0, 2.0))
+_SLOWER = ((60.0, 3.0), (20.0, 2.0))
 """(Seconds of training, seconds between polls): later polls add only a pixel or two."""
 
-_LOOK_SHARE = 2  # below the first screen: every other poll
+_DETAILS_SHARE = 2  # below the first screen: every other poll
 
 POLLS_PER_SECOND = 7
 """Polls of all sessions per second, which take less than half a core.
@@ -61,6 +67,7 @@ _MAX_SHOWN = 4
 WINDOWS = (1, 5, 10, 20, 50, 100, 200)
 _WINDOW, _LOG = "curves-window", "curves-log"
 _SESSION = "crowd-session"
+_FIX = "doctor-cured_id"
 
 
 def page(run: Run) -> None:
@@ -83,7 +90,7 @@ def page(run: Run) -> None:
     was_active = run.status.is_active
     interval = _pace(run, run.status)
     pace = None if interval is None else crowded(interval, record_poll())
-    later = None if pace is None else BRISK if pace <= BRISK else pace * _LOOK_SHARE
+    later = None if pace is None else BRISK if pace <= BRISK else pace * _DETAILS_SHARE
     due = math.inf
 
     def pulse() -> None:
@@ -117,7 +124,7 @@ def _pace(run: Run, status: Status) -> float | None:
         return EAGER
     if status.state != "running":
         return BRISK
-    return next((pace for seconds, pace in _CALM if status.seconds > seconds), BRISK)
+    return next((pace for seconds, pace in _SLOWER if status.seconds > seconds), BRISK)
 
 
 class Crowd:
@@ -166,7 +173,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
     if not run.folder.is_dir():
         state.set_current_run(None)
         st.rerun()
-    doctor.go_on()
+    _open_fix()
     status = run.status
     wanted = _pace(run, status)
     if status.is_active != was_active or (wanted != pace and (pace != EAGER or is_due)):
@@ -182,23 +189,110 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
             st.markdown(badges, width="content")
             RunButtons(run, status).stage()
         if visitors.watches(run):
-            words = visitors.watchers_words(run, is_active=status.is_active)
-            st.caption(f":material/visibility: {words}")
-        well = _("Doctor: no problems found") if run_words.symptoms(run) == () else ""
-        live_keys.line(run, status, _state_words(run, status), well)
+            watchers = visitors.watchers_words(run, is_active=status.is_active)
+            st.caption(f":material/visibility: {watchers}")
+        live_keys.line(run, status, _state_words(run, status))
         _state_messages(run, status)
-        doctor.panel(run)
+        _doctor(run)
         if origin := shown_run.origin_words(run):
             st.caption(f":material/move_to_inbox: {escape(origin)}")
-        if trained := fine_tune.words(run):
+        if trained := fine_tune.trained_part(run):
             st.caption(f":material/model_training: {trained}")
-        doctor.origin(run)
+        _fix_origin(run)
         if status.state != "queued":
             try:
                 stage_view.stage(run, key=f"stage-{run.id}")
             except ValueError as error:
                 show.problem(error)
     return wanted != pace
+
+
+def _doctor(run: Run) -> None:
+    symptoms = []
+    for symptom in run_words.symptoms(run) or ():
+        compared = [
+            differences([run.experiment, changed(run.experiment, cure.changes)])
+            for cure in symptom.cures
+        ]
+        # a fix would give away a setting that the open lesson asks for
+        if not any(open_lesson.asks_for(row.field) for rows in compared for row in rows):
+            symptoms.append(symptom)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doctor"):
+        if not symptoms:
+            return
+        first, *others = symptoms
+        message = escape(_(first.sentence))
+        if run.status.state == "failed":  # the reason is shown already
+            message = _("What helps:")
+        st.caption(f":orange[:material/stethoscope: {message}]", width="stretch")
+        if first.cures:
+            _cure_button(run, first.cures[0], key="doctor-cure", is_first=True)
+        _more(run, first, others)
+
+
+def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
+    if not others and len(first.cures) < 2:
+        return
+    n = len(others)
+    label = ngettext("{n} more symptom", "{n} more symptoms", n, n=n)
+    with st.popover(label if n else _("Show more fixes"), key=state.menu_key("doctor-more")):
+        for number, symptom in enumerate((first, *others)):
+            if number:
+                st.caption(f":orange[:material/stethoscope: {escape(_(symptom.sentence))}]")
+            for place, cure in enumerate(symptom.cures if number else symptom.cures[1:]):
+                _cure_button(run, cure, key=f"doctor-{number}-{place}")
+
+
+def _cure_button(run: Run, cure: Arm, *, key: str, is_first: bool = False) -> None:
+    help_text = _("Starts a new run.")
+    if run.status.is_active:
+        help_text = _("Stops this run and starts a new one.")
+    comparison.cure_button(
+        run, cure, key=key, on_click=_start_cure, is_first=is_first, words=help_text
+    )
+
+
+def _start_cure(run: Run, cure: Arm) -> None:
+    """Start the fix in the callback: a redraw could be overtaken by a poll."""
+    fix = run_actions.cure(run, cure)
+    st.session_state[_FIX] = None if fix is None else fix.id
+
+
+def _open_fix() -> None:
+    """Open the run that a press started, or redraw with the reason why it did not start."""
+    if _FIX in st.session_state:
+        fix_id = st.session_state.pop(_FIX)
+        if fix_id is not None:
+            state.set_current_run(fix_id)
+        st.rerun()
+
+
+def _fix_origin(run: Run) -> None:
+    original_id = run.meta.cure_of
+    if original_id is None:
+        return
+    try:
+        original = runs_access.store().get(original_id)
+        what = escape(_(change_text(original.experiment, run.experiment)))
+        name = escape(original.meta.name)
+    except (RunNotFound, ValueError):
+        st.caption(f":material/healing: {_('Fix of a deleted run.')}")
+        return
+    message = _("Fix of “{name}” from the start: {what}.", name=name, what=what)
+    if run.meta.cured_from:
+        step = f"{run.meta.cured_from:,}"
+        message = _("Fix of “{name}” from step {step}: {what}.", name=name, step=step, what=what)
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="doctor-origin"
+    ):
+        st.caption(f":material/healing: {message}", width="content")
+        if st.button(
+            _("Compare with the original"),
+            icon=":material/compare_arrows:",
+            type="tertiary",
+            key="doctor-compare",
+        ):
+            comparison.open_comparison([original.id, run.id])
 
 
 def _details(run: Run) -> None:
@@ -212,7 +306,7 @@ def _details(run: Run) -> None:
 
 def _state_words(run: Run, status: Status) -> str:
     if status.state == "starting":
-        return _("Starting: preparing data and model.")
+        return _("Preparing data and model.")
     training = run.experiment.training
     compiles = training is not None and training.compile and not runs_access.curves(run).compiled
     if status.state == "running" and compiles:
@@ -247,15 +341,15 @@ def _state_messages(run: Run, status: Status) -> None:
                 hint = ""
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
-            words = [_("Interrupted at step {step}.", step=f"{status.step:,}")]
+            sentences = [_("Interrupted at step {step}.", step=f"{status.step:,}")]
             if run.experiment.training is not None and not visitors.watches(run):
                 if run.checkpoint_step is None:
-                    words.append(_("Nothing was saved: Resume starts over."))
+                    sentences.append(_("Nothing was saved, so Resume starts over."))
                 else:
                     step = f"{run.checkpoint_step:,}"
-                    words.append(_("Resume continues from step {step}.", step=step))
+                    sentences.append(_("Resume continues from step {step}.", step=step))
             why = escape(_(status.reason))
-            st.warning(f"{' '.join(words)}\n\n{why}", icon=":material/power_off:")
+            st.warning(f"{' '.join(sentences)}\n\n{why}", icon=":material/power_off:")
 
 
 def _queued(run: Run, status: Status) -> None:
@@ -299,19 +393,28 @@ def _curves(run: Run) -> None:
     curves = runs_access.curves(run)
     window = st.session_state.get(_WINDOW, 10)
     is_log = bool(st.session_state.get(_LOG, False))
-    loss, accuracy = _figures(_key(run, curves), window, is_log, language(), run, curves)
+    # the key changes exactly when a figure would
+    sizes = [
+        (len(series), series.last("step"))
+        for series in (curves.steps, curves.validation, curves.averaged, curves.test)
+    ]
+    key = (run.id, *sizes, len(curves.resumed), len(curves.turns), bool(curves.started))
+    loss, accuracy = _figures(key, window, is_log, language(), run, curves)
     left, right = st.columns(2)
     with left:
         show.figure(
             loss,
-            _("Should fall below guessing. Validation far above training: overfitting.")
+            _(
+                "The loss should fall below guessing. If validation rises far above training, the "
+                "model overfits."
+            )
             if is_in_nats(run, curves)
-            else _("Validation far above training: overfitting."),
+            else _("If validation rises far above training, the model overfits."),
             key=f"loss-{run.id}",
         )
     facts = run.experiment.task.facts
     if getattr(facts, "hides", False):
-        caption = _("Share of right words. Several may fit a gap, so even a perfect reader errs.")
+        caption = _("Share of right words. Several may fit a gap, so even a perfect model errs.")
     elif facts.answer in ("sequence", "blanks"):
         caption = _("Share of right tokens, and of sequences without an error.")
     elif facts.answer == "text":
@@ -331,7 +434,6 @@ def _curves(run: Run) -> None:
             key=_WINDOW,
             width=320,
             format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches", n=n),
-            help=_("Averages this many past batches."),
             persist_state="session",
         )
         st.toggle(
@@ -340,15 +442,6 @@ def _curves(run: Run) -> None:
             help=_("Stretches the start."),
             persist_state="session",
         )
-
-
-def _key(run: Run, curves: Curves) -> tuple[object, ...]:
-    """Return a cache key that changes exactly when a figure would."""
-    sizes = [
-        (len(series), series.last("step"))
-        for series in (curves.steps, curves.validation, curves.averaged, curves.test)
-    ]
-    return (run.id, *sizes, len(curves.resumed), len(curves.turns), bool(curves.started))
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

@@ -24,16 +24,14 @@ from tfm_core.sentences import loss_words
 _RECENT = 30  # steps over which speed is averaged
 
 
-def line(run: Run, status: Status, state_words: str, well: str = "") -> None:
-    """Summarise progress, state and speed in one line. well: text if nothing is wrong."""
+def line(run: Run, status: Status, state_text: str) -> None:
+    """Summarise progress, state and speed in one line."""
     curves = runs_access.curves(run)
-    words = [_progress_words(curves)]
-    if state_words:
-        words.append(state_words)
+    parts = [_progress(curves), state_text]
     if status.state != "starting":
-        words += _pace(run, status, curves)
+        parts += _pace(run, status, curves)
     with st.container(key="live-line"):
-        st.caption(" · ".join(filter(None, [*words, escape(run_words.learns(run)), well])))
+        st.caption(" · ".join(filter(None, [*parts, escape(run_words.learns(run))])))
 
 
 def part(run: Run, status: Status) -> None:
@@ -52,7 +50,7 @@ def part(run: Run, status: Status) -> None:
         for label, value, help_text in _cards(run, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
     if _is_tested(curves) and run.experiment.training is not None:
-        st.caption(_tested_words(run.experiment.training, curves))
+        st.caption(_tested(run.experiment.training, curves))
 
 
 def speed(curves: Curves) -> float | None:
@@ -69,7 +67,7 @@ def seconds_left(run: Run, status: Status, curves: Curves) -> float | None:
     return max(0, examples(status.total_steps) - examples(status.step)) / pace
 
 
-def _progress_words(curves: Curves) -> str:
+def _progress(curves: Curves) -> str:
     """Return how often the training data was read; the stage has the step."""
     epoch = curves.steps.last("epoch")
     if epoch is None:
@@ -82,29 +80,20 @@ def _progress_words(curves: Curves) -> str:
 
 
 def _cards(run: Run, curves: Curves) -> list[tuple[str, str, str]]:
-    answer = run.experiment.task.facts.answer
-    is_over, scores_sequences = _is_tested(curves), answer in ("sequence", "blanks")
-    is_corpus = answer == "text"
+    answer, is_over = run.experiment.task.facts.answer, _is_tested(curves)
     measured = curves.test if is_over else curves.unseen
-    source = _("Latest validation.")
-    if is_over:
-        source = _("Measured on the test set.")
-    elif measured is curves.averaged:
+    source = "" if is_over else _("Latest validation.")
+    if measured is curves.averaged:
         source = _("Latest validation of the averaged weights.")
+    right = _("Share of unseen pictures or tokens that are right.")
     cards = [
         (
             _("Test accuracy") if is_over else _("Accuracy"),
             _last(measured, "accuracy", show.percent),
-            " ".join(
-                [
-                    _("Share of unseen pictures or tokens that are right."),
-                    source,
-                    _(run.experiment.task.facts.unseen),
-                ]
-            ),
+            f"{right} {source} {_(run.experiment.task.facts.unseen)}",
         )
     ]
-    if scores_sequences:
+    if answer in ("sequence", "blanks"):
         cards.append(
             (
                 _("Test, whole sequences") if is_over else _("Whole sequences"),
@@ -112,7 +101,7 @@ def _cards(run: Run, curves: Curves) -> list[tuple[str, str, str]]:
                 _("Unseen examples with every token right."),
             )
         )
-    if is_corpus:
+    if answer == "text":
         cards.append(
             (
                 _("Perplexity"),
@@ -134,8 +123,10 @@ def _pace(run: Run, status: Status, curves: Curves) -> list[str]:
     """Return the speed, and the time left or taken."""
     task = run.experiment.task
     left: float | None = None
-    if run.experiment.training is None:  # what a step of somebody else's loop is, only it knows
-        label, pace = _("Steps/s"), _steps_per_second(curves)
+    if run.experiment.training is None:  # a step of the user's own loop has no known examples
+        steps, seconds = (curves.steps[name][-_RECENT:] for name in ("step", "seconds"))
+        took = float(seconds[-1] - seconds[0]) if len(seconds) > 1 else 0.0
+        label, pace = _("Steps/s"), float(steps[-1] - steps[0]) / took if took > 0 else None
         value = "" if pace is None else f"{pace:.3g}"
         if pace and (total := curves.started.get("total_steps")):
             left = max(0.0, (total - status.step) / pace)
@@ -151,43 +142,39 @@ def _pace(run: Run, status: Status, curves: Curves) -> list[str]:
     return [f"{label}: {value or '–'}" for label, value in ((label, value), time)]
 
 
-def _steps_per_second(curves: Curves) -> float | None:
-    steps, seconds = (curves.steps[name][-_RECENT:] for name in ("step", "seconds"))
-    took = float(seconds[-1] - seconds[0]) if len(seconds) > 1 else 0.0
-    return float(steps[-1] - steps[0]) / took if took > 0 else None
-
-
 def _is_tested(curves: Curves) -> bool:
     """Return whether the test set was measured last; false in a copy that trains further."""
     return bool(curves.finished) and len(curves.test) > 0
 
 
-def _tested_words(training: TrainingConfig, curves: Curves) -> str:
+def _tested(training: TrainingConfig, curves: Curves) -> str:
     step = f"{int(curves.test.last('step') or 0):,}"
     if training.tested == "average":
         if training.keeps_best:
             return _(
-                "Tested: averaged weights, best by validation (step {step}). Pages show these.",
+                "Test figures and pages use the averaged weights, best by validation "
+                "(step {step}).",
                 step=step,
             )
         return _(
-            "Tested: averaged weights (decay {decay}), step {step}. Pages show these.",
+            "Test figures and pages use the averaged weights (decay {decay}) of step {step}.",
             step=step,
             decay=f"{training.ema_decay:g}",
         )
     if curves.tested(training.tested) == "best":
-        return _("Tested: the best weights by validation (step {step}).", step=step)
+        return _("Test figures use the best weights by validation (step {step}).", step=step)
     if training.tested == "best":
-        return _("Tested: the final weights (step {step}).", step=step)
+        return _("Test figures use the final weights (step {step}).", step=step)
     return _(
-        "Tested: the final weights (step {step}); with patience, the best by validation.",
+        "Test figures use the final weights (step {step}), or with patience the best by "
+        "validation.",
         step=step,
     )
 
 
-def _last(series: Series, column: str, words: Callable[[float], str]) -> str:
+def _last(series: Series, column: str, form: Callable[[float], str]) -> str:
     value = series.last(column)
-    return "–" if value is None else words(value)
+    return "–" if value is None else form(value)
 
 
 def _small(run: Run, curves: Curves, status: Status) -> list[str]:

@@ -30,7 +30,7 @@ _PAGES = {
     "encoder-decoder": ("attention", "try", "walk", "knockouts"),
     "vit": ("attention", "walk", "knockouts", "parameters"),
 }
-"""Where there is something to see of each family, the first first."""
+"""Pages that show something of each family, the best first."""
 _MAX_LABELS = 10
 
 
@@ -56,7 +56,7 @@ def page(run: Run) -> None:
 
 
 def _head(task: OpenedConfig) -> None:
-    """Say what the head of a model answers, and which one is not here."""
+    """Show what the model's head answers, and which heads were not opened."""
     labels = getattr(task, "label_names", ())
     if labels:
         names = ", ".join(labels[:_MAX_LABELS]) + (", …" if len(labels) > _MAX_LABELS else "")
@@ -68,24 +68,24 @@ def _head(task: OpenedConfig) -> None:
 
 
 def _modules(run: Run) -> None:
-    """List the modules whose maps are shown, and say how many are not."""
+    """List the modules whose maps are shown, and count the others."""
     model = run.experiment.model_as(ForeignModelConfig)
     task = run.experiment.task_as(ForeignTaskConfig)
     if task.n_left_out:
-        words = ngettext(
+        left_out = ngettext(
             "{n} map of another shape is not shown.",
             "{n} maps of other shapes are not shown.",
             task.n_left_out,
             n=task.n_left_out,
         )
-        st.caption(words)
+        st.caption(left_out)
     for text in task.unseen.splitlines():
         st.caption(f":material/visibility_off: {escape(_(sentence_of(text)))}")
     st.code("\n".join(model.modules.values()), language=None)
 
 
 def _facts(run: Run) -> str:
-    """Return what the model is, in one line."""
+    """Return a line that describes the model."""
     experiment, model = run.experiment, run.experiment.model
     if isinstance(model, ForeignModelConfig):
         return show.joined(

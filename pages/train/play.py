@@ -1,7 +1,7 @@
-"""Play: the settings that matter most as sliders, of the draft or of a run.
+"""Play: the most important settings of the draft or a run as sliders.
 
 A change of a run's learning rate, batch size or regularisation applies while it trains
-(``config.experiment``); any other change starts a new run with it.
+(``config.experiment``); any other change starts a new run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PLAYED = (
     "training.batch_size",
     "model.norm_first",
 )
-"""The settings to play with, in the order to show; each family has most of them."""
+"""The settings with a slider, in their order; each family has most of them."""
 
 _REGULARISING = ("model.dropout", "training.weight_decay", "training.label_smoothing")
 _LAYERS = (1, 2, 3, 4, 5, 6)
@@ -65,25 +65,25 @@ _RUNNING = frozenset({"starting", "running", "paused"})
 _STOP_SECONDS = 1.0
 """How long a restart waits for the old run to stop; later the new one waits in the queue."""
 
-_WANTED = "play-wanted"  # (run, {path: value}): chosen, and not yet seen in the run's events
-_WISH = "play-wish"  # (run, path, value): to start a new run with
+_PENDING = "play-pending"  # (run, {path: value}): chosen, but not yet in the run's events
+_RESTART = "play-restart"  # (run, path, value): start a new run with this change
 _REPLACED = "play-replaced"  # the run that was on the page before the new one
 _PROBLEM = "play-problem"
 
 Change = Callable[[str, Any], None]
 Values = tuple[drafts.Values, drafts.Values]
-"""The present values of all settings, and those that the draft or the run began with."""
+"""The current values of all settings, and the initial ones."""
 
 
-def of_draft(checked_draft: CheckedDraft, *, says_problems: bool) -> None:
-    """Draw the sliders of the draft. says_problems: also their problems."""
+def of_draft(checked_draft: CheckedDraft, *, shows_problems: bool) -> None:
+    """Draw the sliders of the draft, and if asked their problems."""
     draft = checked_draft.draft
     edition = "-".join(map(str, draft.edition))
     settings = checked_draft.settings
     shown = [settings[path] for path in PLAYED if path in settings]
     values = draft.values, draft.baseline
     _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition))
-    for path in PLAYED if says_problems else ():
+    for path in PLAYED if shows_problems else ():
         for sentence in checked_draft.problems_of(path):
             controls.error_text(sentence)
 
@@ -95,9 +95,9 @@ def _choose(edition: tuple[int, int, int], path: str, value: object) -> None:
 
 
 def is_playable(run: Run) -> bool:
-    """Return whether this visitor may change the run, whose settings are known.
+    """Return whether this visitor may change the settings of a run.
 
-    Of a fine-tuned one the sizes are given by the model that was opened.
+    The opened model fixes the sizes of a fine-tuned run.
     """
     is_tuned = isinstance(run.experiment.task, TunedConfig)
     is_theirs = run.experiment.training is None or run.meta.recorded or visitors.watches(run)
@@ -105,21 +105,19 @@ def is_playable(run: Run) -> bool:
 
 
 def arrive(run: Run) -> None:
-    """Let a run be played with again, after another one was shown."""
+    """Accept changes of a run again after another run was shown."""
     if st.session_state.get(_REPLACED) != run.id:
         st.session_state[_REPLACED] = None
 
 
 def of_run(run: Run) -> None:
     """Draw the sliders of a run."""
-    if (wish := st.session_state.pop(_WISH, None)) is not None and wish[0] == run.id:
-        _restart(run, *wish[1:])
-    experiment = _now(run)
-    settings, now = (
-        settings_by_path(experiment.model.family, experiment.task.name),
-        experiment.model_dump(),
-    )
-    for path, value in _wanted(run).items():
+    if (restart := st.session_state.pop(_RESTART, None)) is not None and restart[0] == run.id:
+        _restart(run, *restart[1:])
+    experiment = _current(run)
+    settings = settings_by_path(experiment.model.family, experiment.task.name)
+    now = experiment.model_dump()
+    for path, value in _pending(run).items():
         now = drafts.put(now, path, value)
     values = now, run.experiment.model_dump()
     key, change = f"play-{run.id}", partial(_change, run.id)
@@ -139,7 +137,7 @@ def of_run(run: Run) -> None:
 
 
 def last_turn(run: Run) -> None:
-    """Say what changed last while a run trained, and offer to train on without it."""
+    """Show the last change while a run trained, and offer to train on without it."""
     turns = possible(run.experiment, runs_access.curves(run).turns)
     if not turns or run.step_of_checkpoint("turn") != turns[-1].step - 1:
         return
@@ -148,42 +146,38 @@ def last_turn(run: Run) -> None:
     after = turned(before, [newest])
     setting = settings_by_path(before.model.family, before.task.name)[newest.setting]
     old, new = (
-        drafts.format_value(setting, drafts.get(one.model_dump(), newest.setting))
-        for one in (before, after)
+        drafts.format_value(setting, drafts.get(experiment.model_dump(), newest.setting))
+        for experiment in (before, after)
     )
     with st.container(gap="xsmall"):
-        words = _(
-            "Step {step}: {label} {old} → {new}",
-            step=f"{newest.step:,}",
-            label=_(setting.label),
-            old=old,
-            new=new,
+        label, step = _(setting.label), f"{newest.step:,}"
+        st.caption(
+            _("Step {step}: {label} {old} → {new}", step=step, label=label, old=old, new=new)
         )
-        st.caption(words)
         st.button(
             _("Branch here with {old}", old=old),
             icon=":material/alt_route:",
             key=f"play-branch-{run.id}",
             width="stretch",
             on_click=_branch,
-            args=(run.id, f"{_(setting.label)} {old}"),
+            args=(run.id, f"{label} {old}"),
             **visitors.allowed(_("Trains the twin, and compares both.")),
         )
     if (pair := st.session_state.pop("play-branched", None)) is not None:
         comparison.open_comparison(pair)
 
 
-def _now(run: Run) -> Experiment:
+def _current(run: Run) -> Experiment:
     return turned(run.experiment, possible(run.experiment, runs_access.curves(run).turns))
 
 
-def _wanted(run: Run) -> dict[str, Any]:
-    """Return values that were chosen for a run, as long as its events don't have them."""
-    run_id, wanted = st.session_state.get(_WANTED, ("", {}))
-    values = _now(run).model_dump()
+def _pending(run: Run) -> dict[str, Any]:
+    """Return values that were chosen for a run and are not in its events yet."""
+    run_id, chosen = st.session_state.get(_PENDING, ("", {}))
     if run_id != run.id or not run.status.is_active:
         return {}
-    return {path: value for path, value in wanted.items() if drafts.get(values, path) != value}
+    values = _current(run).model_dump()
+    return {path: value for path, value in chosen.items() if drafts.get(values, path) != value}
 
 
 def _grid(settings: list[Setting], values: Values, key: str, change: Change) -> None:
@@ -197,7 +191,7 @@ def _control(setting: Setting, values: Values, key: str, change: Change) -> None
     field = replace(setting.field, help="")
     if setting.kind in ("int", "float"):
         options = _options(setting, now, begun)
-        key = f"{key}:{'-'.join(f'{one:g}' for one in options)}"
+        key = f"{key}:{'-'.join(f'{option:g}' for option in options)}"
         settings = {"options": options, "format_func": "{:g}".format}
         field = replace(field, draw=st.select_slider, settings=settings)
     st.session_state[key] = value
@@ -212,9 +206,9 @@ def _control(setting: Setting, values: Values, key: str, change: Change) -> None
 
 
 def _options(setting: Setting, values: drafts.Values, begun: drafts.Values) -> list[float]:
-    """Return the values of a slider: possible ones, the first one and the present one."""
+    """Return the values of a slider: the possible, the initial and the current ones."""
     model, name = values["model"], setting.name
-    own = {one[setting.section].get(name) for one in (values, begun)}
+    used = {each[setting.section].get(name) for each in (values, begun)}
     options = {
         value
         for value in _VALUES[name]
@@ -227,7 +221,7 @@ def _options(setting: Setting, values: drafts.Values, begun: drafts.Values) -> l
             options = {value for value in options if value % n_heads == 0}
         elif name == "n_heads":
             options = {value for value in options if d_model % value == 0}
-    return sorted(options | {one for one in own if isinstance(one, int | float)})
+    return sorted(options | {value for value in used if isinstance(value, int | float)})
 
 
 def _take(key: str, path: str, change: Change) -> None:
@@ -236,27 +230,27 @@ def _take(key: str, path: str, change: Change) -> None:
 
 
 def _change(run_id: str, path: str, value: Any) -> None:
-    """Give a run another value while it trains, or note the wish for a new run with it."""
+    """Change a value while a run trains, or ask for a new run with it."""
     if st.session_state.get(_REPLACED) == run_id:
         return  # the browser still sends the old page's sliders
     st.session_state[_PROBLEM] = None
     run = runs_access.store().get(run_id)
     if path not in TURNABLE or run.status.state not in _RUNNING:
-        st.session_state[_WISH] = run_id, path, value
+        st.session_state[_RESTART] = run_id, path, value
         return
-    wanted = _wanted(run)
+    pending = _pending(run)
     try:
         turn = checked(run.experiment, Turn(1, path, value))
-        if wanted.get(path) != turn.value and run_actions.ask(run, turning(path, turn.value)):
-            st.session_state[_WANTED] = run.id, {**wanted, path: turn.value}
+        if pending.get(path) != turn.value and run_actions.ask(run, turning(path, turn.value)):
+            st.session_state[_PENDING] = run.id, {**pending, path: turn.value}
     except (ValueError, OSError) as error:
         st.session_state[_PROBLEM] = run_id, _(error)
 
 
 def _restart(run: Run, path: str, value: object) -> None:
-    """Stop a run, start one with another value, and show it; say why where that is refused."""
+    """Stop a run, and start and show one with another value, or note why that is refused."""
     try:
-        experiment = Experiment.parse(drafts.put(_now(run).model_dump(), path, value))
+        experiment = Experiment.parse(drafts.put(_current(run).model_dump(), path, value))
         if run.status.is_active:
             run_actions.ask(run, "stop")
             end = time.monotonic() + _STOP_SECONDS

@@ -1,7 +1,4 @@
-"""The list of presets: what each learns, how long that takes here, and what it reaches.
-
-It opens over Train, as a dialog; a press on a preset takes its settings.
-"""
+"""The list of presets in a dialog over Train: what each learns, its time here, and its result."""
 
 from __future__ import annotations
 
@@ -30,8 +27,6 @@ from tfm_core.data.caption_words import PlacedDigit
 _SEED = 6  # gives short examples
 _SCENE = (PlacedDigit(7, 21, 0), PlacedDigit(3, 14, 28))
 """A seven above a three."""
-
-
 TEACHES = {
     "vit": N_("See pictures"),
     "encoder-decoder": N_("Translate and rewrite"),
@@ -41,16 +36,14 @@ TEACHES = {
     "recurrent": N_("Before the Transformer"),
 }
 """What the presets of a family teach, in filter order."""
-
 START_HERE = "vit-digits", "translate", "copy", "addition", "sentiment", "gpt-grammar"
 """Shown first: one of most kinds, each trained in a minute or two."""
-
 FEW, ALL = "few", "all"
 _WIDTHS = 2.4, 5, 3
 
 
 def button(*, lock: str) -> None:
-    """Draw the button that opens the list. lock: why a lesson keeps it closed, or ""."""
+    """Draw the button that opens the list. lock: why a lesson disables it, or ""."""
     if st.button(
         _("All presets"),
         icon=":material/view_list:",
@@ -63,22 +56,19 @@ def button(*, lock: str) -> None:
 
 
 def _list() -> None:
-    names = _names(_filter())
+    chosen = _filter()
+    names = {FEW: START_HERE, ALL: tuple(PRESETS)}.get(chosen) or [
+        name for name, preset in PRESETS.items() if preset.experiment.model.family == chosen
+    ]
     st.caption(run_time.estimate_source())
     with st.container(gap="xsmall"):
         for name in names:
             _row(PRESETS[name])
 
 
-def _names(chosen: str) -> list[str]:
-    families = {name: preset.experiment.model.family for name, preset in PRESETS.items()}
-    parts = {FEW: list(START_HERE), ALL: list(PRESETS)}
-    return parts.get(chosen) or [name for name in PRESETS if families[name] == chosen]
-
-
 def _filter() -> str:
     labels = {FEW: _("Start here"), ALL: _("All {n}", n=len(PRESETS))}
-    labels |= {family: _(words) for family, words in TEACHES.items()}
+    labels |= {family: _(label) for family, label in TEACHES.items()}
     chosen = st.pills(
         _("What it learns to do"),
         [FEW, *TEACHES, ALL],
@@ -98,8 +88,7 @@ def _row(preset: Preset) -> None:
         _(preset.label),
         key=f"preset-{preset.name}",
         width="stretch",
-        on_click=_take,
-        args=(preset.name,),
+        on_click=lambda: state.set_draft(drafts.preset_values(preset.name)),
     ):
         st.rerun()  # which closes the list
     example = sample(preset.experiment)
@@ -109,10 +98,6 @@ def _row(preset: Preset) -> None:
     family = _(FAMILIES[preset.experiment.model.family].label)
     time = shown_run.preset_time(preset.name)
     facts.caption(f"{escape(family)} · {time}  \n{_(preset.reaches)}")
-
-
-def _take(name: str) -> None:
-    state.set_draft(drafts.preset_values(name))
 
 
 def sample(experiment: Experiment) -> str:
@@ -125,8 +110,8 @@ def text(experiment: Experiment) -> str:
     task = experiment.task.model_dump_json()
     is_text = experiment.task.facts.answer == "text"
     source, target = (
-        escape(textwrap.shorten(words, 80, placeholder=" …"))
-        for words in (_begun(task) if is_text else _text_sample(task))
+        escape(textwrap.shorten(part, 80, placeholder=" …"))
+        for part in (_split_text(task) if is_text else _pair(task))
     )
     return f"{source} → **{target}**"
 
@@ -142,7 +127,7 @@ def scene(experiment: Experiment) -> str:
 
 
 @st.cache_data(show_spinner=False)
-def _text_sample(task: str) -> tuple[str, str]:
+def _pair(task: str) -> tuple[str, str]:
     from tfm_core.data.tasks import text_task
 
     config = TASK_CONFIGS[json.loads(task)["kind"]].model_validate_json(task)
@@ -152,7 +137,7 @@ def _text_sample(task: str) -> tuple[str, str]:
 
 
 @st.cache_data(show_spinner=False)
-def _begun(task: str) -> tuple[str, str]:
+def _split_text(task: str) -> tuple[str, str]:
     from tfm_core.data.tasks import corpus_task
 
     corpus = corpus_task(CorpusTaskConfig.model_validate_json(task))

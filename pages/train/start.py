@@ -59,7 +59,7 @@ def bar(checked: CheckedDraft, preset: str | None) -> None:
         with st.popover(device, icon=":material/memory:", key="start-device-choice"):
             _device()
         if experiment is None:
-            _why_not(checked)
+            _problems(checked)
         else:
             with st.container(gap=None, width="stretch"):
                 if why_not:
@@ -70,7 +70,7 @@ def bar(checked: CheckedDraft, preset: str | None) -> None:
         _start(_requested(experiment, preset), original)
 
 
-def place(seed: Sequence[Setting], checked: CheckedDraft) -> None:
+def seed_and_name(seed: Sequence[Setting], checked: CheckedDraft) -> None:
     with st.container(border=True):
         st.header(_("Seed and name"), anchor=False)
         for setting in seed:
@@ -92,37 +92,37 @@ def _warning(checked: CheckedDraft) -> None:
         for warning in warnings[:1]:
             more = len(warnings) - 1
             label = checked.label(warning.field)
-            words = f"**{label}:** {escape(_(warning.sentence))}"
+            message = f"**{label}:** {escape(_(warning.sentence))}"
             if more:
-                words += " " + ngettext(
+                message += " " + ngettext(
                     "{n} more warning above.", "{n} more warnings above.", more, n=more
                 )
-            st.markdown(f":orange[:material/stethoscope: {words}]", width="stretch")
+            st.markdown(f":orange[:material/stethoscope: {message}]", width="stretch")
             if warning.better is not None:
                 st.button(
                     _("Set to {value} :gray[{label}]", value=f"{warning.better:g}", label=label),
                     icon=":material/healing:",
                     key="start-cure",
-                    on_click=_set_right,
+                    on_click=_apply_advice,
                     args=(warning.field, warning.better, checked.draft.edition),
                 )
 
 
-def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
+def _apply_advice(path: str, value: float, edition: tuple[int, int, int]) -> None:
     """Apply the advice, unless the button belongs to an older draft."""
     draft = state.current_draft()
     if draft.edition == edition:
         state.set_draft(drafts.chosen(draft.values, path, value), base=draft.baseline)
 
 
-def _why_not(checked: CheckedDraft) -> None:
+def _problems(checked: CheckedDraft) -> None:
     problems = checked.problems
-    places = dict.fromkeys(checked.label(one.field) or _("Configuration") for one in problems)
-    sentence = _("Can't start yet: fix {places}.", places=", ".join(places))
+    labels = dict.fromkeys(checked.label(each.field) or _("Configuration") for each in problems)
+    sentence = _("Can't start yet: fix {places}.", places=", ".join(labels))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{escape(sentence)}**]")
         for problem in problems:
-            if problem.field not in {*checked.settings, *KINDS}:  # these have it at their control
+            if problem.field not in {*checked.settings, *KINDS}:  # those show it beside the control
                 st.caption(escape(_(problem.sentence)))
 
 
@@ -203,7 +203,7 @@ def _device() -> None:
         st.selectbox(
             _("Device"),
             names,
-            format_func=lambda name: _device_words(name, usable.get(name)),
+            format_func=lambda name: _device_label(name, usable.get(name)),
             key=state.DEVICE,
             help=_("A GPU pays off from a few million parameters."),
             persist_state="session",
@@ -236,7 +236,7 @@ def _threads(device: str, choices: Sequence[int]) -> None:
 
 
 def _start(start: Start, original: Run | None) -> None:
-    """Start a run and show it, beside the one that it repeats."""
+    """Start a run and show it, beside its original if it is a copy."""
     name, group = start.name, None
     if original is not None:
         name, group = name or original.meta.name, original.labels.group
@@ -261,7 +261,7 @@ def _requested(experiment: Experiment, preset: str | None) -> Start:
     )
 
 
-def _device_words(name: str, device: Any) -> str:
+def _device_label(name: str, device: Any) -> str:
     if device is None:
         return name.upper()
     if device.memory_free is None:

@@ -1,4 +1,4 @@
-"""How answers are shown: in a line, as numbers, as beams, and whose attention beside them."""
+"""How answers are shown: in a line, as numbers, as beams, with the attention of a chosen head."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from tfm_core.plots.writing import beam_tree
 from tfm_core.probe.types import Array
 
 MAX_BESIDE = 30
-"""Characters of texts that stand beside their tree; longer ones stand below it."""
+"""Characters of a text beside its tree; longer texts go below it."""
 COLLAPSED = {"label_visibility": "collapsed"}
 FOUND_BY = {"wider": N_("Beam, width {wider}"), "greedy": N_("Greedy"), "sample": N_("Sample")}
 Join = Callable[[Sequence[str]], str]
 
 
 def in_a_line(*facts: tuple[str, str], is_right: bool | None = None) -> str:
-    """Return what was written, what is true and the like by name, and whether it is right."""
-    words = [f":grey[{name}] **{escape(text or '–')}**" for name, text in facts]
+    """Return named texts as one line, and whether the answer is right."""
+    parts = [f":grey[{name}] **{escape(text or '–')}**" for name, text in facts]
     if is_right is not None:
-        words.append(show.right_or_wrong(is_right=is_right))
-    return "\u2002 ".join(words)
+        parts.append(show.right_or_wrong(is_right=is_right))
+    return "\u2002 ".join(parts)
 
 
 def cards(*facts: tuple[str, str, str]) -> None:
-    """Show numbers side by side, two on a phone: the label, the number and what it means."""
+    """Show numbers side by side, two on a phone. facts: label, number and help text of each."""
     with st.container(horizontal=True, gap="small"):
-        for label, value, words in facts:
-            st.metric(label, value, help=words, border=True, width=168)
+        for label, value, help_text in facts:
+            st.metric(label, value, help=help_text, border=True, width=168)
 
 
 def head_of(
     label: str, maps: Array, scope: str, *, run_id: str, aligning: str = ""
 ) -> tuple[int, int]:
-    """Choose a layer and a head of it, or MEAN, from 0; at first the mean of the last layer.
+    """Choose a layer and a head or MEAN, counted from 0; the default is the last layer's mean.
 
-    maps: (L, H, …), the attention of each head.
-    aligning: the name of the head that aligns words best, which is then the first.
+    maps: (L, H, …), the attention of each head. aligning: the head that aligns words best, then
+    the default.
     """
     n_layers, n_heads = maps.shape[:2]
     names = {}
@@ -61,9 +61,9 @@ def head_of(
     if len(names) == 1:
         return 0, MEAN
     first = aligning if aligning in names else str(n_layers)
-    offered = view.choice(label, names, first, is_list=True, holds_for=run_id)
-    layer_of, _dot, head_of_it = view.one(offered, "head", scope).partition(".")
-    return int(layer_of) - 1, int(head_of_it or 0) - 1
+    field = view.choice(label, names, first, is_list=True, holds_for=run_id)
+    chosen_layer, _dot, chosen_head = view.one(field, "head", scope).partition(".")
+    return int(chosen_layer) - 1, int(chosen_head or 0) - 1
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
@@ -74,10 +74,10 @@ def search(
     return generation.compare_beams(_source, settings, dict(forced))
 
 
-def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0) -> None:
-    """Show a beam search: its tree, its texts in order, and whether another method finds better.
+def show_search(comparison: BeamComparison, join: Join, *, key: str, step: int = 0) -> None:
+    """Show a beam search: its tree, its texts, and whether another method finds a better one.
 
-    step: after which token the texts are shown; 0 is the last.
+    step: shows the texts after this token; 0 is the last.
     """
     st.markdown(_conclusion(comparison, join))
     alpha = comparison.settings.alpha
@@ -88,17 +88,22 @@ def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0)
     with left:
         show.figure(
             beam_tree(comparison.tree, max_steps=16),
-            _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
+            _(
+                "The best text is on top; each column is a token with its ln p. Grey: dropped. "
+                "Square: ended."
+            ),
             key=f"{key}-tree",
         )
     with right:
         kept = [("", text) for text in comparison.steps[step - 1]]
         _texts(kept, comparison, join, key=f"{key}-beams")
-        words = _("Score: the sum of ln p, which stays fixed once a text has ended.")
+        caption = _("Score: the sum of ln p, which stays fixed once a text has ended.")
         if alpha:
-            rank = N_("Score: the sum of ln p. Rank: score / ((5 + tokens) / 6)^{alpha}.")
-            words = _(rank, alpha=f"{alpha:g}")
-        st.caption(words)
+            caption = _(
+                "Score: the sum of ln p. Rank: score / ((5 + tokens) / 6)^{alpha}.",
+                alpha=f"{alpha:g}",
+            )
+        st.caption(caption)
     st.header(_("Other methods"), anchor=False)
     others = [
         (_(FOUND_BY[found_by], wider=comparison.wider), text)
@@ -111,7 +116,7 @@ def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0)
 
 
 def _conclusion(comparison: BeamComparison, join: Join) -> str:
-    """Say whether a better text than the beam's best was found, and how."""
+    """Return whether and how a better text than the beam's best was found."""
     is_ranked = bool(comparison.settings.alpha)
     if not comparison.is_missed:
         searched_by = {"wider": comparison.wider, "n": len(comparison.samples)}
@@ -145,13 +150,9 @@ def _conclusion(comparison: BeamComparison, join: Join) -> str:
 
 
 def _texts(
-    texts: list[tuple[str, Hypothesis]],
-    comparison: BeamComparison,
-    join: Join,
-    *,
-    key: str,
+    texts: list[tuple[str, Hypothesis]], comparison: BeamComparison, join: Join, *, key: str
 ) -> None:
-    """Show texts with their scores, and by which method each was found, where there are several."""
+    """Show texts with their scores, and the method of each if there are several."""
     columns: dict[str, list[object]] = {}
     if any(found_by for found_by, _text in texts):
         columns[_("Found by")] = [found_by for found_by, _text in texts]

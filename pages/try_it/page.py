@@ -1,4 +1,4 @@
-"""Try it: a trained model answers what you give it; what it asks for follows the model."""
+"""Try it: a trained model answers the visitor's input, of which kind depends on the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from pages.app.runs import shown_run
 from pages.app.runs.shown_run import Needs
 from pages.i18n import N_, _, paragraph
 from pages.try_it import answer, pictures, reading, writing
-from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention import trained
 from tfm_core.runs.run import Run
 
@@ -28,11 +27,11 @@ OWN_TEXT = "train"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A way to try a model: what it is asked, how it answers, and where it looks.
+    """A way to try a model.
 
-    needs: the models that can be tried so. draw: asks and answers, of a run. how: its section of
-    ``content/<language>/texts/try.md``. has_steps: it asks which weights, or shows
-    none; else the last are shown. is_part: it is drawn by itself, above a link to all maps.
+    needs: the models it fits. draw: asks and answers. how: its section of
+    ``content/<language>/texts/try.md``. has_steps: asks for the step itself, or shows none; others
+    show the last. is_part: a fragment, above a link to all maps.
     """
 
     label: str
@@ -62,18 +61,14 @@ KINDS = {
     "add": Kind(N_("Add"), reading.ADDITION, reading.add, "read"),
     OWN_TEXT: Kind(N_("Own text"), reading.LANGUAGE, reading.own_text, has_steps=True),
 }
-"""By the name in the address; a model is first tried in the first way that fits it."""
+"""By the name in the address; the first that fits a model is its default."""
 VIEW = Choice("view", first="", names=tuple(KINDS), key=f"{SCOPE}-view")
-
-
-def _fits(experiment: Experiment) -> bool:
-    return any(kind.needs.fits(experiment) for kind in KINDS.values())
 
 
 ANY = replace(
     shown_run.MODELS,
     what=N_("a model that reads or writes"),
-    fits=_fits,
+    fits=lambda experiment: any(kind.needs.fits(experiment) for kind in KINDS.values()),
     is_ready=pictures.DIGITS.is_ready,
 )
 
@@ -81,10 +76,12 @@ ANY = replace(
 def page() -> None:
     more = show.header("try")
     with view.drawing():  # another kind has other fields
-        asked = _asked()
-        needs = KINDS[asked].needs if asked else ANY
-        run = head.run(needs, is_needed=asked != OWN_TEXT)
-        chosen = _chosen(run, asked, more)
+        requested = view.new_value(VIEW)
+        if requested not in KINDS:
+            requested = view.chosen_for(f"{SCOPE}-view", _holder())
+        needs = KINDS[requested].needs if requested else ANY
+        run = head.run(needs, is_needed=requested != OWN_TEXT)
+        chosen = _chosen(run, requested, more)
         kind = KINDS[chosen]
         try:
             if run is not None and not kind.has_steps:
@@ -99,46 +96,37 @@ def page() -> None:
             show.problem(error)
 
 
-def _asked() -> str:
-    """Return the kind that the link asks for, or that was chosen for this run, or ""."""
-    linked = view.new_value(VIEW)
-    return linked if linked in KINDS else view.chosen_for(f"{SCOPE}-view", _holder())
-
-
 def _holder() -> str:
-    """Return what a chosen kind holds for: the current run."""
+    """Return the key of the current run, for which a chosen kind holds."""
     return f"run {state.current_run_id()}"
 
 
-def _keep(run_id: str) -> None:
-    """Stay with the run in sight, whose kind was chosen, although nobody had chosen that run."""
+def _keep_run(run_id: str) -> None:
+    """Make the shown default run the current one, since its kind was chosen."""
     state.set_current_run(run_id)
     view.hold(f"{SCOPE}-view", _holder())
 
 
-def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
-    """Choose among the kinds that fit a run; offer the others, each with its own run.
-
-    more: the place of what is offered besides.
-    """
+def _chosen(run: Run | None, requested: str, more: DeltaGenerator) -> str:
+    """Choose among the kinds that fit a run; offer the others, with their own runs, in ``more``."""
     fitting: list[str] = []
     for name, kind in KINDS.items():
         if run is not None and kind.needs.fits(run.experiment):
             same = [other for other in fitting if KINDS[other].draw is kind.draw]
-            if same and name == asked:
+            if same and name == requested:
                 fitting.remove(same[0])
-            if not same or name == asked:
+            if not same or name == requested:
                 fitting.append(name)
-    fitting = fitting or [asked or "write"]
+    fitting = fitting or [requested or "write"]
     labels = {name: KINDS[name].label for name in fitting}
     with head.beside():
         shared: dict[str, Any] = {"holds_for": _holder()}
-        offered = view.held(named("", labels, always_in_url=True), **shared)
+        field = view.held(named("", labels, always_in_url=True), **shared)
         if run is not None and len(labels) > 1:
-            look = {**answer.COLLAPSED, "on_change": _keep, "args": (run.id,)}
+            look = {**answer.COLLAPSED, "on_change": _keep_run, "args": (run.id,)}
             shared |= {"always_in_url": True, "is_list": False, "look": look}
-            offered = view.choice(N_("View"), labels, **shared)
-        chosen = str(view.one(offered, "view", SCOPE))
+            field = view.choice(N_("View"), labels, **shared)
+        chosen = str(view.one(field, "view", SCOPE))
     with more:
         others = [name for name in KINDS if name not in fitting]
         picked = st.menu_button(
@@ -154,8 +142,8 @@ def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
             with st.popover(_("How it works"), type="tertiary"):
                 show.prose(paragraph(f"try/how-{how}"))
     if picked is not None:
-        found = next(iter(shown_run.fitting(KINDS[picked].needs)), None)
-        state.jump("try", {"view": picked} | ({} if found is None else {"run": found.id}))
+        other_run = next(iter(shown_run.fitting(KINDS[picked].needs)), None)
+        state.jump("try", {"view": picked} | ({} if other_run is None else {"run": other_run.id}))
     return chosen
 
 

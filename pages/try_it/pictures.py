@@ -1,4 +1,4 @@
-"""Models that read pictures: a digit you draw, what CLS and patches know, a scene you compose."""
+"""Models that read pictures: a drawn digit, the knowledge of CLS and patches, a composed scene."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ SCENES = Needs(
     first="recorded-captions",
     presets=("captions", "captions-korean"),
 )
-StepWords = Callable[[int], str]
+StepLabel = Callable[[int], str]
 _ON_BOARD = "draw-board"  # the drawing, kept between runs
-_IN_ADDRESS = "draw-said"  # the drawing in the address
+_IN_ADDRESS = "draw-in-address"  # the drawing in the address
 FIRST_DIGIT = "3"
 """The sample shown at the first visit."""
 PICTURE = "picture-"
@@ -129,19 +129,19 @@ def _board(run: Run, is_ready: bool) -> None:
     drawn = "" if reading is None else PICTURE + user_picture.to_text(reading.seen[None])
     if drawn:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            words = _("Maps: mean attention of all patches to each.")
+            caption = _("Maps: mean attention of all patches to each.")
             if run.experiment.has_cls:
-                words = _("Maps: attention of the CLS token to each patch.")
-            st.caption(words, width="content")
+                caption = _("Maps: attention of the CLS token to each patch.")
+            st.caption(caption, width="content")
             show.link(
                 "attention", _("Open all maps"), {"run": run.id, "example": "own", "own": drawn}
             )
     is_at_rest = (st.session_state.get(key) or {}).get("kept") == shown.number
     number = shown.sample(len(pictures))
-    said = drawn if number is None else str(number)
-    if is_at_rest and said and st.session_state[_IN_ADDRESS] != said:
-        st.session_state[_IN_ADDRESS] = said
-        view.put("draw", digit=said)
+    digit = drawn if number is None else str(number)
+    if is_at_rest and digit and st.session_state[_IN_ADDRESS] != digit:
+        st.session_state[_IN_ADDRESS] = digit
+        view.put("draw", digit=digit)
         state.rerun()  # the strip's links contain it too
 
 
@@ -151,42 +151,42 @@ def _on_board(run: Run, key: str) -> DrawnDigit:
     current: DrawnDigit = st.session_state.get(_ON_BOARD, DrawnDigit(0, FIRST_DIGIT))
     if drawn is not None and drawn.number > current.number:
         current = drawn
-    wanted = view.ask(LinkedDrawing, "draw").digit
-    if wanted != st.session_state.get(_IN_ADDRESS, FIRST_DIGIT):
-        digit = wanted
-        if wanted.startswith(PICTURE):
+    linked = view.ask(LinkedDrawing, "draw").digit
+    if linked != st.session_state.get(_IN_ADDRESS, FIRST_DIGIT):
+        digit = linked
+        if linked.startswith(PICTURE):
             facts = run.experiment.task_as(ImageTaskConfig).facts
             try:
-                picture = user_picture.from_text(wanted.removeprefix(PICTURE), facts)
+                picture = user_picture.from_text(linked.removeprefix(PICTURE), facts)
                 digit = base64.b64encode(picture.tobytes()).decode()
             except ValueError as error:
                 view.warn(_(error))
                 view.put("draw", digit=FIRST_DIGIT)
-                digit = wanted = view.ask(LinkedDrawing, "draw").digit
+                digit = linked = view.ask(LinkedDrawing, "draw").digit
         current = DrawnDigit(current.number + 1, digit)
-    st.session_state[_IN_ADDRESS] = wanted
+    st.session_state[_IN_ADDRESS] = linked
     st.session_state[_ON_BOARD] = current
     return current
 
 
 def look_at(run: Run, picture: Picture) -> LabReading:
-    """Return what a run reads in a picture (H, W). Raises ValueError."""
+    """Return the reading of a picture (H, W) by a run. Raises ValueError."""
     given, notes = read_picture(run, picture)
     steps, shares, heads, rollout = readings = picture_history(run, given)
     classes = run.experiment.task.class_names
-    words: StepWords = "{:,}".format
+    step_label: StepLabel = "{:,}".format
     if per_epoch := runs_access.curves(run).started.get("steps_per_epoch"):
         batches = Batches.of_experiment(run.experiment)
 
-        def words(step: int) -> str:
+        def step_label(step: int) -> str:
             epoch = f"{batches.whole(step) / per_epoch:.1f}"
             return _("{step} (epoch {epoch})", step=f"{step:,}", epoch=epoch)
 
-    meanings = [meant(readings, index, classes, words) for index in range(len(classes))]
+    verdicts = [verdict(readings, index, classes, step_label) for index in range(len(classes))]
     best = int(shares[-1].argmax())
-    since = meanings[best][0]
+    since = verdicts[best][0]
     assert since is not None
-    answer = your_input.describe_answer((steps, shares), classes, words)
+    answer = your_input.describe_answer((steps, shares), classes, step_label)
     return LabReading(
         steps=steps,
         shares=shares,
@@ -196,15 +196,15 @@ def look_at(run: Run, picture: Picture) -> LabReading:
         how=" ".join(_(note) for note in notes),
         heads=heads,
         rollout=rollout,
-        sinces=tuple(at for at, _sentence in meanings),
-        sentences=tuple(sentence for _at, sentence in meanings),
+        sinces=tuple(at for at, _sentence in verdicts),
+        sentences=tuple(sentence for _at, sentence in verdicts),
     )
 
 
-def meant(
-    readings: PictureHistory, index: int, classes: tuple[str, ...], words: StepWords
+def verdict(
+    readings: PictureHistory, index: int, classes: tuple[str, ...], step_label: StepLabel
 ) -> tuple[int | None, str]:
-    """Return the index since when a class is read (or None), and a sentence on it."""
+    """Return the index from which a class is read (or None), and a sentence on it."""
     steps, shares, *_maps = readings
     since = right_since((steps, shares), index)
     digit = classes[index]
@@ -214,7 +214,7 @@ def meant(
             "best": classes[best],
             "digit": digit,
             "share": show.percent(float(shares[at, index])),
-            "step": words(steps[at]),
+            "step": step_label(steps[at]),
         }
         if (shares.argmax(-1) == index).any():
             return None, _(
@@ -228,20 +228,20 @@ def meant(
     if len(steps) == 1:
         return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
     if at == 0:
-        return at, _("Right: a {digit}, but so are random weights.", digit=digit)
-    return at, _("Right from step {step} on: a {digit}.", digit=digit, step=words(since))
+        return at, _("Right: a {digit}. But random weights read it, too.", digit=digit)
+    return at, _("Right from step {step} on: a {digit}.", digit=digit, step=step_label(since))
 
 
 def patches(run: Run) -> None:
     """Show what can be read from each token, layer by layer."""
     try:
         with st.spinner(_("Reading the tokens …")):
-            read, looks, facts = pictures.token_roles(run)
+            shares, looks, facts = pictures.token_roles(run)
     except ValueError as error:
         show.problem(error)
         return
-    st.markdown(_(pictures.token_conclusion(read, facts["n_tried"], facts["chance"])))
-    _table(read, looks)
+    st.markdown(_(pictures.token_conclusion(shares, facts["n_tried"], facts["chance"])))
+    _table(shares, looks)
     st.caption(paragraph("try/probes", **facts))
     if facts["note"]:
         st.caption(_(facts["note"]))
@@ -257,16 +257,16 @@ def patches(run: Run) -> None:
             st.rerun()
 
 
-def _table(read: pd.DataFrame, looks: tuple[float, ...]) -> None:
+def _table(table: pd.DataFrame, looks: tuple[float, ...]) -> None:
     names = {CLS: _("CLS token"), MEAN: _("mean of patches"), PATCH: _("one patch")}
-    shown = [name for name in names if name in read]
+    shown = [name for name in names if name in table]
     stands = {
         CLS: _("one learned vector, no part of the picture"),
         MEAN: _("the whole picture, all patches equally"),
         PATCH: _("its own pixels and position"),
     }
     rows = [(_("stands for"), *(stands[name] for name in shown))]
-    for depth, shares in read[shown].clip(lower=0.0).iterrows():
+    for depth, shares in table[shown].clip(lower=0.0).iterrows():
         where = _("digit, after layer {n}", n=depth) if depth else _("digit, before layer 1")
         if depth == INK:
             where = _("ink of a patch, after the last layer")
@@ -286,7 +286,7 @@ def _table(read: pd.DataFrame, looks: tuple[float, ...]) -> None:
 
 @dataclass(frozen=True)
 class Scene:
-    """Which picture is laid out, and whether its digits may stand between what training used.
+    """The picture, and whether its digits may stand at positions that training never used.
 
     scene: 0 is the first one, then those of the test set.
     """
@@ -299,7 +299,7 @@ class Scene:
 
 
 def composed(run: Run, step: int) -> tuple[list[Piece], CaptionReading | None]:
-    """Ask for a picture of digits; return them, and what the weights of a step read in it."""
+    """Ask for a picture of digits; return them, and its reading by the weights of a step."""
     area = st.container()
     pieces = _pieces(run)
     missing = [n for n, piece in enumerate(pieces, 1) if not piece.pixels.any()]
@@ -322,19 +322,19 @@ def composed(run: Run, step: int) -> tuple[list[Piece], CaptionReading | None]:
 
 
 def _pieces(run: Run) -> list[Piece]:
-    """Draw the controls; return the digits. One that is not drawn yet has no ink."""
+    """Draw the controls; return the digits. A digit without a drawing has no ink."""
     task = run.experiment.task_as(CaptionTaskConfig)
     n = task.n_digits
     row = st.container(horizontal=True, vertical_alignment="bottom")
     buttons = row.container(horizontal=True, width="content")
-    asked = view.ask(Scene, SCOPE, scene=view.held(SCENE, holds_for=run.id), places={"free": row})
+    chosen = view.ask(Scene, SCOPE, scene=view.held(SCENE, holds_for=run.id), places={"free": row})
     with buttons:
         st.button(
             _("Next picture"),
             icon=":material/casino:",
             key=f"{SCOPE}-another",
             on_click=st.session_state.update,
-            args=({f"{SCOPE}-scene": asked.scene + 1},),
+            args=({f"{SCOPE}-scene": chosen.scene + 1},),
             help=_("Unseen digits from the test set."),
         )
         if n > 1:
@@ -346,19 +346,19 @@ def _pieces(run: Run) -> list[Piece]:
                 args=(n,),
             )
     laid_out = [(placed, 0) for placed in FIRST_SCENES.get(n, ())]
-    if asked.scene or not laid_out:
-        laid_out = captions.unseen_scene(run, max(0, asked.scene - 1))
+    if chosen.scene or not laid_out:
+        laid_out = captions.unseen_scene(run, max(0, chosen.scene - 1))
     tabs = st.tabs([_("Digit {n}", n=i) for i in range(1, n + 1)])
     composed = []
     for i, (tab, (placed, hand)) in enumerate(zip(tabs, laid_out, strict=True), 1):
         with tab:
-            step = 1 if asked.free else GRID
-            composed.append(_piece(run, i, placed, hand, step, of=f"{run.id} {asked.scene}"))
+            step = 1 if chosen.free else GRID
+            composed.append(_piece(run, i, placed, hand, step, of=f"{run.id} {chosen.scene}"))
     return composed
 
 
 def _piece(run: Run, i: int, laid_out: PlacedDigit, hand: int, step: int, *, of: str) -> Piece:
-    """Ask for a digit, at first as it is laid out; of: what it belongs to."""
+    """Ask for a digit, by default as it is laid out. of: the key of its picture."""
 
     def ask(name: str, field: object) -> int:
         return int(view.one(field, f"{name}-{i}", SCOPE))
@@ -397,15 +397,15 @@ def _piece(run: Run, i: int, laid_out: PlacedDigit, hand: int, step: int, *, of:
     with down:
         at_top = place("top", N_("Top (pixels)"), laid_out.top)
     if is_drawn:
-        pixels = _drawn(f"{SCOPE}-pad-{i}")
+        pixels = _drawing(f"{SCOPE}-pad-{i}")
     else:
         hands = captions.unseen_digits(run, number)
         pixels = hands[hand % len(hands)]
     return Piece(PlacedDigit(number, at_left, at_top, side), pixels)
 
 
-def _drawn(key: str) -> npt.NDArray[np.uint8]:
-    """Ask for a drawing; return it as the model's digits are, without ink before there is one."""
+def _drawing(key: str) -> npt.NDArray[np.uint8]:
+    """Ask for a drawing; return it in the form of the model's digits, at first without ink."""
     facts = IMAGE_TASKS["mnist-5000"]
     strokes = digit_pad(key=key)
     if strokes is None:
@@ -465,9 +465,9 @@ def inside(reading: CaptionReading, layer: int, number: int) -> None:
 def check(run: Run, pieces: list[Piece], reading: CaptionReading, *, of: str) -> None:
     """Ask what the model writes once two digits change places, and how many keys a word has."""
     step = reading.example.step
-    asked: dict[str, Question | None] = {"patches": about_patches(reading)}
+    about: dict[str, Question | None] = {"patches": about_patches(reading)}
     if len(pieces) > 1:
-        with suppress(ValueError):  # of two sizes they may overlap then
+        with suppress(ValueError):  # digits of two sizes may overlap after the swap
             swapped = captions.look_at_scene(run, captions.swap_places(pieces), step)
-            asked = {"swap": about_swap(reading, swapped), **asked}
-    article.check(asked, of=f"{run.id} {step} {of}")
+            about = {"swap": about_swap(reading, swapped), **about}
+    article.check(about, of=f"{run.id} {step} {of}")

@@ -1,4 +1,4 @@
-"""Models that read: how a text surprises, each layer's answer, sums, sentiment, hidden words."""
+"""Models that read: surprise, each layer's answer, sums, sentiment and hidden words."""
 
 from __future__ import annotations
 
@@ -112,22 +112,16 @@ _SEED = 8
 
 def read(run: Run) -> None:
     """Colour a text by how much each token surprises the model."""
-    offered = view.text(
-        N_("Text"),
-        example_text(run),
-        MAX_TEXT,
-        is_long=True,
-        help=N_("At first an unseen passage."),
-        look={"height": 68},
-        holds_for=run.id,
+    field = view.text(
+        N_("Text"), example_text(run), MAX_TEXT, is_long=True, look={"height": 68}, holds_for=run.id
     )
-    text = view.one(offered, "text", "read")
+    text = view.one(field, "text", "read")
     reading = surprisals(run, typed.check_length(text, MAX_READ))
     your_input.mark_unknown(text_task(run.experiment.task), text)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
     tokens, nats = reading["token"].tolist(), reading["nats"].to_numpy()
     box = st.container(border=True)
-    offered = view.number(
+    field = view.number(
         N_("Token"),
         1,
         len(reading),
@@ -136,16 +130,21 @@ def read(run: Run) -> None:
         query="at",
         holds_for=f"{run.id} {text}",
     )
-    picked = view.one(offered, "token", "read") - 1
+    picked = view.one(field, "token", "read") - 1
     with box:
         st.html(surprise_text(tokens, nats, picked, UNITS[unit].separator, say=_))
     _guesses(reading, picked)
     _figures(reading, unit)
-    _ask_about_order(run, reading)
+    task = text_task(run.experiment.task)
+    forwards = [token for token in tokens if token != run.experiment.task.end]
+    if len(forwards) > 1 and forwards != forwards[::-1]:
+        about = about_order(reading, surprisals(run, task.join_tgt(forwards[::-1])))
+        of = f"{run.id} {trained.checkpoint_mark(run)} {tuple(tokens)}"
+        article.check({"order": about}, of=of)
 
 
 def _figures(reading: pd.DataFrame, unit: str) -> None:
-    """Show how well a text is predicted, in nats, bits and perplexity."""
+    """Show how well the model predicts a text, in nats, bits and perplexity."""
     loss = float(reading["nats"].mean())
     bits = {
         "words": _("Bits per word"),
@@ -153,16 +152,8 @@ def _figures(reading: pd.DataFrame, unit: str) -> None:
         "bpe": _("Bits per piece"),
     }
     answer.cards(
-        (
-            _("Loss"),
-            _("{nats} nats", nats=f"{loss:.3f}"),
-            _("Mean surprise of a token, −ln p."),
-        ),
-        (
-            bits[unit],
-            f"{loss * BITS:.2f}",
-            _("−log₂ p: the cost of compressing this text."),
-        ),
+        (_("Loss"), _("{nats} nats", nats=f"{loss:.3f}"), _("Mean surprise of a token, −ln p.")),
+        (bits[unit], f"{loss * BITS:.2f}", _("−log₂ p: the cost of compressing this text.")),
         (
             _("Perplexity"),
             f"{np.exp(loss):.2f}",
@@ -171,17 +162,17 @@ def _figures(reading: pd.DataFrame, unit: str) -> None:
         (
             _("Expected loss"),
             _("{nats} nats", nats=f"{reading['entropy'].mean():.3f}"),
-            _("Mean entropy of the predictions; much lower than the loss: overconfident."),
+            _("Mean entropy of the predictions. Much lower than the loss means overconfident."),
         ),
     )
 
 
 def _guesses(reading: pd.DataFrame, picked: int) -> None:
-    """Show what was predicted in place of a token."""
+    """Show the predictions for the position of a token."""
     token, nats, rank, _entropy, best = reading.iloc[picked]
     st.markdown(
         _(
-            "Token {n}, **{token}**: {bits} bits, probability {p}, guess no. {rank}.",
+            "**{token}** (token {n}): probability {p}, guess no. {rank}, {bits} bits.",
             n=picked + 1,
             token=escape(plots.shown(token)),
             bits=f"{nats * BITS:.2f}",
@@ -191,57 +182,45 @@ def _guesses(reading: pd.DataFrame, picked: int) -> None:
     )
     show.figure(
         plots.guesses(best, token, float(np.exp(-nats)), int(rank)),
-        _("Predictions here; the actual token is marked."),
+        _("The predictions for this position; the actual token is marked."),
         key="read-guesses",
     )
 
 
-def _ask_about_order(run: Run, reading: pd.DataFrame) -> None:
-    """Ask how the model reads the text backwards."""
-    task, every = text_task(run.experiment.task), tuple(reading["token"])
-    tokens = [token for token in every if token != run.experiment.task.end]
-    backwards = task.join_tgt(tokens[::-1])
-    if len(tokens) < 2 or tokens == tokens[::-1]:
-        return
-    mark = trained.checkpoint_mark(run)
-    asked = about_order(reading, surprisals(run, backwards))
-    article.check({"order": asked}, of=f"{run.id} {mark} {every}")
-
-
 def lens(run: Run) -> None:
-    """Show what the model would answer after each layer."""
-    offered = view.text(
+    """Show the answer of the model after each layer."""
+    field = view.text(
         N_("Text"),
         example_text(run, 16),
         MAX_LOOKED,
         help=lambda: _("Shows the first {n} tokens.", n=MAX_SHOWN - 1),
         holds_for=run.id,
     )
-    _look_through(run, typed.check_length(view.one(offered, "text", "lens"), MAX_LOOKED))
+    _lens(run, typed.check_length(view.one(field, "text", "lens"), MAX_LOOKED))
     show.code(lens_logits)
 
 
-def _look_through(run: Run, text: str) -> None:
+def _lens(run: Run, text: str) -> None:
     """Draw the lens on a text, or on the answer of an adder."""
-    looked = read_with_lens(run, text)
+    predictions = read_with_lens(run, text)
     show.figure(
-        plots.lens_map(*looked, max_tokens=MAX_SHOWN),
+        plots.lens_map(*predictions, max_tokens=MAX_SHOWN),
         _("Rows: what the model would predict after each layer."),
         key="lens-map",
     )
-    st.markdown(_(settling_depths([row[:MAX_SHOWN] for row in looked[1]])))
+    st.markdown(_(settling_depths([row[:MAX_SHOWN] for row in predictions[1]])))
 
 
 def add(run: Run) -> None:
     n = run.experiment.task_as(TextTaskConfig).size
-    offered = view.text(
+    field = view.text(
         N_("A sum"),
         f"{'8' * n}+{'1' * (n - 1)}7",
         MAX_SUM,
         help=lambda: _("Up to {n} digits each, such as 12+34.", n=n),
         holds_for=run.id,
     )
-    text = typed.check_length(view.one(offered, "text", "add"), MAX_SUM)
+    text = typed.check_length(view.one(field, "text", "add"), MAX_SUM)
     source, written, truth, chances = answer_sum(run, text)
     sure = show.percent(float(chances.to_numpy().max(1).prod()))
     st.markdown(
@@ -259,7 +238,7 @@ def add(run: Run) -> None:
         key="add-digits",
     )
     st.header(_("Logit lens"), anchor=False)
-    _look_through(run, text)
+    _lens(run, text)
 
 
 def _sentence(
@@ -304,7 +283,7 @@ def _answer(sentence: SentenceReading) -> None:
     with left:
         colours = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}
         look = {
-            "colour": [colours.get(one, BLUE) for one in sentence.labels],
+            "colour": [colours.get(label, BLUE) for label in sentence.labels],
             "textposition": "auto",
         }
         figure = chart(
@@ -353,22 +332,18 @@ def _words(run: Run, sentence: SentenceReading) -> None:
     shift = len(sentence.keys) - len(sentence.words)
     left, right = st.columns(2, gap="medium")
     with left:
-        words = _("Attention of the mean of all words, by head. ▸: deciding words.")
+        caption = _("Attention of the mean of all words, by head. ▸: deciding words.")
         if shift:
-            words = _("Attention of the CLS token, by head. ▸: deciding words.")
+            caption = _("Attention of the CLS token, by head. ▸: deciding words.")
         show.figure(
-            head_rows(
-                sentence.heads,
-                sentence.keys,
-                marked=[index + shift for index in marked],
-            ),
-            words,
+            head_rows(sentence.heads, sentence.keys, marked=[index + shift for index in marked]),
+            caption,
             key="sentiment-heads",
         )
     with right:
-        asked = about_word(sentence)
+        about = about_word(sentence)
         of = f"{run.id} {sentence.step} {sentence.words}"
-        if asked is not None and not article.guess(asked, "word", of=of):
+        if about is not None and not article.guess(about, "word", of=of):
             return
         table = explanations(sentence)
         figure = chart(
@@ -387,8 +362,8 @@ def _words(run: Run, sentence: SentenceReading) -> None:
             across={"tickangle": -40},
             up={"range": [1.05 * min(0.0, table["value"].min()), 1.05]},
         )
-        words = _("Probability lost without each word; relevance; rollout.")
-        show.figure(figure, words, key="sentiment-words")
+        caption = _("Probability lost without each word; relevance; rollout.")
+        show.figure(figure, caption, key="sentiment-words")
 
 
 def _pairs(run: Run, sentence: SentenceReading) -> None:
@@ -425,13 +400,13 @@ def _fill(run: Run) -> None:
         label, words = N_("Your sentence, ___ for a hidden word"), blank_words(run)
         text = _sentence(run, label, GAPPED, words, most=MAX_GAPPED, key="blanks")
         tokens = _hidden(blank_tokens(run, text))
-        step, found = fill_blanks(run, tokens)
+        step, gaps = fill_blanks(run, tokens)
     except ValueError as error:
         show.problem(error)
         return
-    if not found[0].truth:
+    if not gaps[0].truth:
         st.info(_("The grammar has no such sentence: no truth to compare."), icon=":material/info:")
-    for blank in found:
+    for blank in gaps:
         _blank(run, step, tokens, blank)
 
 
@@ -472,10 +447,10 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
     words[blank.position] = "[ ? ]"
     st.header(escape(" ".join(words)), anchor=False, divider="grey")
     left, right = st.columns(2, gap="medium")
-    asked = about_gap(blank)
+    about = about_gap(blank)
     of = f"{run.id} {step} {tokens} {blank.position}"
     with left:
-        is_shown = asked is None or article.guess(asked, "gap", of=of)
+        is_shown = about is None or article.guess(about, "gap", of=of)
     if is_shown:
         _choice(left, step, blank)
     with right:
@@ -484,7 +459,7 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
             _("Attention of the gap (▸), by head."),
             key=f"blanks-gap-{blank.position}",
         )
-    _sure(blank)
+    _entropies(blank)
 
 
 def _choice(place: DeltaGenerator, step: int, blank: Blank) -> None:
@@ -498,10 +473,7 @@ def _choice(place: DeltaGenerator, step: int, blank: Blank) -> None:
             x=sides if blank.truth else {"model": sides["model"]},
             y="word",
             orientation="h",
-            looks={
-                "truth": {"colour": GREEN, "pattern": "/"},
-                "model": {"colour": BLUE},
-            },
+            looks={"truth": {"colour": GREEN, "pattern": "/"}, "model": {"colour": BLUE}},
         )
         show.figure(
             figure,
@@ -510,15 +482,11 @@ def _choice(place: DeltaGenerator, step: int, blank: Blank) -> None:
         )
 
 
-def _sure(blank: Blank) -> None:
+def _entropies(blank: Blank) -> None:
     cards = [(_("Model's entropy"), f"{blank.model_entropy:.2f}", _("How unsure the model is."))]
     if blank.truth:
         cards += [
-            (
-                _("True entropy"),
-                f"{blank.truth_entropy:.2f}",
-                _("How unsure a perfect reader is."),
-            ),
+            (_("True entropy"), f"{blank.truth_entropy:.2f}", _("How unsure a perfect reader is.")),
             (
                 _("Lost"),
                 f"{blank.excess:.3f}",
@@ -564,16 +532,11 @@ def own_text(_run: Run | None = None) -> None:
         disabled=problem is not None,
         key="train-own",
     ):
-        _train(text, unit)
+        values = PRESETS["gpt-text"].experiment.model_dump()
+        data = controls.keep_text(text, unit).id if text else ""
+        values["task"] |= {"data": data, "unit": unit}
+        name = _("My text") if text else "Alice"
+        run = run_actions.start(Experiment.parse(values), name=f"{name}, {_(UNITS[unit].label)}")
+        if run is not None:
+            run_actions.watch(run)
     st.caption(_("Saved as a data set; manage it on Own data."))
-
-
-def _train(text: str, unit: str) -> None:
-    """Keep the text as a data set, and train on it."""
-    values = PRESETS["gpt-text"].experiment.model_dump()
-    data = controls.keep_text(text, unit).id if text else ""
-    values["task"] |= {"data": data, "unit": unit}
-    name = _("My text") if text else "Alice"
-    run = run_actions.start(Experiment.parse(values), name=f"{name}, {_(UNITS[unit].label)}")
-    if run is not None:
-        run_actions.watch(run)

@@ -1,4 +1,4 @@
-"""A model writes token by token, from a sentence, a prompt or a picture, and the reader steers."""
+"""A model writes token by token from a sentence, a prompt or a picture; the reader may step in."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 SCOPE = "write"
 MAX_TEXT, MAX_STEPS = 400, 1024
-_READ = "write-read"  # the last text that could be read, and its run
+_LAST_VALID = "write-read"  # the last valid text, and its run
 WRITES = Needs(
     N_("a model that writes"),
     can_write,
@@ -79,27 +79,27 @@ _HOT = 2.0
 MAX_SEARCHED = 100
 """Most tokens of a beam search: every step reads all its texts again."""
 FIRST = {"words": 2, "characters": 12, "bpe": 4}
-"""Tokens of the prompt that a language model is first given, by its unit."""
+"""Tokens of a language model's default prompt, by its unit."""
 _TENTHS = [round(0.1 * n, 1) for n in range(21)]
-_SLID: dict[str, Any] = {"form": "{}", "look": {"width": 140}}
+_SLIDER: dict[str, Any] = {"form": "{}", "look": {"width": 140}}
 TYPED: dict[str, Any] = {"is_typed": True, "look": {"width": 105}}
-_SAMPLED: dict[str, Any] = {"when": lambda asked: asked.method == SAMPLE}
-_SEARCHED: dict[str, Any] = {"when": lambda asked: asked.method == BEAM}
+_SAMPLED: dict[str, Any] = {"when": lambda how: how.method == SAMPLE}
+_SEARCHED: dict[str, Any] = {"when": lambda how: how.method == BEAM}
 
 
-def offered_temperature(first: float) -> Any:
-    """Offer how evenly tokens are drawn; language models have a first value of their own."""
+def temperature_field(first: float) -> Any:
+    """Return the field of the temperature; language models have their own default."""
     return view.pick(
         N_("Temperature"),
         _TENTHS,
         first,
         help=lambda: paragraph("sampling/temperature"),
-        **_SLID,
+        **_SLIDER,
         **_SAMPLED,
     )
 
 
-def offered_samples(first: int) -> Any:
+def samples_field(first: int) -> Any:
     help = N_("Texts side by side, with successive seeds.")
     return view.number(N_("Samples"), 1, 4, first, help=help, **TYPED, **_SAMPLED)
 
@@ -109,7 +109,7 @@ class How:
     """How a text is written."""
 
     method: str = view.choice(N_("Method"), METHODS, look=answer.COLLAPSED)
-    temperature: float = offered_temperature(1.0)
+    temperature: float = temperature_field(1.0)
     top_k: int = view.number(
         N_("Top-k"), 0, 1000, 0, help=lambda: paragraph("sampling/top-k"), **TYPED, **_SAMPLED
     )
@@ -118,13 +118,13 @@ class How:
         [round(0.05 * n, 2) for n in range(1, 21)],
         1.0,
         help=lambda: paragraph("sampling/top-p"),
-        **_SLID,
+        **_SLIDER,
         **_SAMPLED,
     )
     seed: int = view.number(
         N_("Seed"), 0, 10**6, 0, help=N_("The same seed gives the same text."), **TYPED, **_SAMPLED
     )
-    samples: int = offered_samples(1)
+    samples: int = samples_field(1)
     width: int = view.number(
         N_("Width"), 1, 16, 4, help=N_("Texts kept per step; 1 is greedy."), **TYPED, **_SEARCHED
     )
@@ -133,14 +133,14 @@ class How:
         _TENTHS,
         0.0,
         help=N_("Ranks by ln p / ((5 + tokens) / 6)^penalty."),
-        **_SLID,
+        **_SLIDER,
         **_SEARCHED,
     )
     length: int = view.number(N_("Tokens to write"), 1, 400, 20, **TYPED)
 
     @property
     def sampling(self) -> SamplingConfig:
-        """How a token is drawn; greedily by all methods but one."""
+        """How a token is drawn: greedily by all methods but sampling."""
         from tfm_core.decoding import SamplingConfig
 
         if self.method != SAMPLE:
@@ -154,11 +154,11 @@ class How:
 
 
 Forced = tuple[tuple[int, int], ...]
-"""Tokens of the reader's in order: position, from 0, and token id."""
+"""Tokens that the reader set, in order: position from 0, and token id."""
 
 
 def read_forced(text: str) -> Forced | None:
-    """Parse ``3-17,1-9``: positions from 1 and token ids; None if it is no such text."""
+    """Parse ``3-17,1-9``: positions from 1 and token ids; None if the text is invalid."""
     tokens: dict[int, int] = {}
     for part in filter(None, text.split(",")):
         pair = re.fullmatch(r"([0-9]{1,4})-([0-9]{1,6})", part)
@@ -182,27 +182,27 @@ AT = Number("", first=0, low=0, high=MAX_STEPS)
 
 @dataclass(frozen=True)
 class Intervention:
-    """Tokens that the reader puts in, and the step that is shown; 0 is the whole text."""
+    """Tokens that the reader set, and the shown step; 0 is the whole text."""
 
     forced: tuple[tuple[int, int], ...] = _forced()
     at: int = view.held(AT)
 
 
 def write(run: Run) -> None:
-    """Ask what to write from and how, and show what is written."""
+    """Ask for the source and the method, and show the written text."""
     step = head.step(steps_of(run))
     if run.experiment.task.describes_pictures:
-        st.fragment(_described)(run, step)  # moving a digit redraws only this part
+        st.fragment(_describe)(run, step)  # moving a digit redraws only this part
         return
     above, choices = show.fact_line(SCOPE)
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     with above:
         source, text = _text(run, step, choices)
-    _answered(run, source, text, row, choices)
+    _answer(run, source, text, row, choices)
 
 
-def _described(run: Run, step: int) -> None:
-    """Ask for a picture, and show beside it what is written about it."""
+def _describe(run: Run, step: int) -> None:
+    """Ask for a picture, and show its caption beside it."""
     left, right = st.columns([5, 7], gap="large")
     with left:
         pieces, reading = pictures.composed(run, step)
@@ -215,7 +215,7 @@ def _described(run: Run, step: int) -> None:
         truth = tuple(reading.example.item["truth"])
         source = picture_source(run, reading.example.picture, truth, step)
         row, choices = show.fact_line(SCOPE)
-        chosen = _answered(run, source, scene, row, choices)
+        chosen = _answer(run, source, scene, row, choices)
         if chosen is not None and reading.words:
             pictures.strip(reading, *chosen)
     with left:
@@ -225,53 +225,47 @@ def _described(run: Run, step: int) -> None:
     show.code(look_at_picture)
 
 
-def _answered(
-    run: Run, source: Source, given: str, row: DeltaGenerator, choices: DeltaGenerator
+def _answer(
+    run: Run, source: Source, source_key: str, row: DeltaGenerator, choices: DeltaGenerator
 ) -> tuple[int, int] | None:
-    """Ask how to write, and show what is written.
+    """Ask for the method in ``row`` and rare settings in ``choices``, and show the written text.
 
-    given: names what it is written from. row: the place of the method. choices: of what few change.
     Returns the layer and the head whose attention is shown, if any.
     """
     with row:
         how = _how(run, source, choices)
-    of_given = f"{_words_of(run.experiment)} {given}"
-    asked = view.ask(
+    key = f"{_vocabulary_key(run.experiment)} {source_key}"
+    intervention = view.ask(
         Intervention,
         SCOPE,
-        forced=_forced(of_given),
-        at=view.by(
-            lambda asked: view.held(
-                AT,
-                holds_for=f"{run.id} {of_given} {how} {asked.forced}",
-            )
-        ),
+        forced=_forced(key),
+        at=view.by(lambda so_far: view.held(AT, holds_for=f"{run.id} {key} {how} {so_far.forced}")),
     )
     if how.method == BEAM:
-        _search(run, source, how, asked.forced)
+        _search(run, source, how, intervention.forced)
     elif how.method == BESIDE:
-        _beside(source, how, asked.forced)
+        _beside(source, how, intervention.forced)
     else:
-        return _desk(run, source, how, asked, choices)
+        return _desk(run, source, how, intervention, choices)
     return None
 
 
-def _words_of(experiment: Experiment) -> str:
+def _vocabulary_key(experiment: Experiment) -> str:
     """Return a key that differs between vocabularies."""
     task = experiment.task
-    parts = (task.kind, task.name, *(getattr(task, one, "") for one in ("size", "unit", "data")))
-    return " ".join(map(str, parts))
+    sizes = (getattr(task, name, "") for name in ("size", "unit", "data"))
+    return " ".join(map(str, (task.kind, task.name, *sizes)))
 
 
 def _text(run: Run, step: int, choices: DeltaGenerator) -> tuple[Source, str]:
-    """Ask for a sentence or a prompt; return what the model writes from, and the text."""
+    """Ask for a sentence or a prompt; return the source and the text."""
     task = text_task(run.experiment.task)
     label, help = N_("Your sentence"), N_("Use the task's words, then press Enter.")
     if not run.experiment.task.has_source:
         label, help = N_("Prompt"), N_("Press Enter to continue it; may be empty.")
-    words = _words_of(run.experiment)
-    offered = view.text(label, _first(run, task), MAX_TEXT, help=help, holds_for=words)
-    text = str(view.one(offered, "text", SCOPE))
+    key = _vocabulary_key(run.experiment)
+    field = view.text(label, _first(run, task), MAX_TEXT, help=help, holds_for=key)
+    text = str(view.one(field, "text", SCOPE))
     with choices.container(horizontal=True, gap="small"):
         your_input.sentence_buttons(task, key=SCOPE)
     source = _read(run, step, task, text)
@@ -285,24 +279,24 @@ def _text(run: Run, step: int, choices: DeltaGenerator) -> tuple[Source, str]:
 
 
 def _read(run: Run, step: int, task: TextTask, text: str) -> Source:
-    """Return the source of a text; if it is invalid, say why and keep the last one."""
+    """Return the source of a text; if it is invalid, show why and keep the last one."""
     try:
         source = source_of(run, typed.check_length(text, MAX_TEXT), step)
     except ValueError as error:
         st.warning(escape(_(error)), icon=":material/spellcheck:")
         if 0 < len(text) <= MAX_TEXT:
             your_input.suggest(task, text, key=SCOPE)
-        run_id, last = st.session_state.get(_READ, ("", ""))
+        run_id, last = st.session_state.get(_LAST_VALID, ("", ""))
         shown = last if run_id == run.id else _first(run, task)
         st.caption(_("Showing “{text}”", text=escape(shown)))
         return source_of(run, shown, step)
-    st.session_state[_READ] = (run.id, text)
+    st.session_state[_LAST_VALID] = (run.id, text)
     your_input.mark_unknown(task, text)
     return source
 
 
 def _first(run: Run, task: TextTask) -> str:
-    """Return the text that is shown before one is typed."""
+    """Return the default text."""
     if run.experiment.task.facts.answer == "text":
         return example_text(run, FIRST[run.experiment.task_as(CorpusTaskConfig).unit])
     try:
@@ -312,12 +306,12 @@ def _first(run: Run, task: TextTask) -> str:
 
 
 def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
-    """Ask how to write, where a model can do so in more than one way."""
+    """Ask for the method and its settings, as far as the model has them."""
     task, is_language = run.experiment.task, bool(source.context)
-    # a text may go on in many ways
+    # a text may continue in many ways
     knows_truth = not is_language and task.is_trained_here
     methods = {name: label for name, label in METHODS.items() if knows_truth or name != BESIDE}
-    # one that was trained elsewhere may be large
+    # an opened model may be large
     n_samples, n_sampled = (2, 80) if is_language and task.is_trained_here else (1, 20)
     hidden = [] if is_language else ["length", "samples"]
     if source.is_at_once:
@@ -334,15 +328,15 @@ def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
             of="language" if is_language else "",
             look=answer.COLLAPSED,
         ),
-        temperature=offered_temperature(0.8 if is_language else 1.0),
-        samples=offered_samples(n_samples),
+        temperature=temperature_field(0.8 if is_language else 1.0),
+        samples=samples_field(n_samples),
         length=view.by(
-            lambda asked: view.number(
+            lambda so_far: view.number(
                 N_("Tokens to write"),
                 1,
                 400,
-                n_sampled if asked.method == SAMPLE else 20,
-                of=SAMPLE if asked.method == SAMPLE else "",
+                n_sampled if so_far.method == SAMPLE else 20,
+                of=SAMPLE if so_far.method == SAMPLE else "",
                 **TYPED,
             )
         ),
@@ -358,19 +352,19 @@ def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
 
 
 def _written(source: Source, how: How, forced: Forced = (), *, more: int = 0) -> Writing:
-    """Write a text. more: what to add to the seed."""
+    """Write a text. more: added to the seed."""
     seed = how.seed + more
     return generation.write(source, how.sampling, seed=seed, n=how.length, forced=dict(forced))
 
 
 def _desk(
-    run: Run, source: Source, how: How, asked: Intervention, choices: DeltaGenerator
+    run: Run, source: Source, how: How, intervention: Intervention, choices: DeltaGenerator
 ) -> tuple[int, int]:
     """Show one text, token by token: candidates, attention and the reader's tokens.
 
     Returns the layer and the head whose attention is shown.
     """
-    forced = asked.forced
+    forced = intervention.forced
     writing = _written(source, how, forced)
     own = _written(source, how) if forced else None
     facts = [(_("It writes") if own is None else _("With your tokens"), writing.text)]
@@ -391,11 +385,18 @@ def _desk(
             aligning="" if aligning is None else f"{aligning[0] + 1}.{aligning[1] + 1}",
         )
         gloss_switch(run.experiment, key=f"{SCOPE}-glosses")
+
+    def force(position: int, id: int) -> None:
+        """Set a token, or remove it if it is set already."""
+        others = tuple(pair for pair in forced if pair[0] != position)
+        is_new = (position, id) not in forced and position < MAX_STEPS
+        view.put(SCOPE, forced=(*others, (position, id)) if is_new else others)
+
     writing_desk(
         writing,
         head_map(writing.attention, layer, number),
         DeskView(
-            at=asked.at,
+            at=intervention.at,
             mark=f"{run.id} {source.mark} {how} {forced}",
             forced=[source.vocabulary.token(id) for _place, id in forced],
             own=own,
@@ -403,23 +404,23 @@ def _desk(
             glosses=glosses_of_run(run.experiment),
             language=language_of(run.experiment),
         ),
-        force=lambda place, id: view.put(SCOPE, forced=_toggled(forced, place, id)),
+        force=force,
         undo=lambda: view.put(SCOPE, forced=forced[:-1]),
         free=lambda: view.put(SCOPE, forced=()),
         move=lambda step: view.put(SCOPE, at=step),
         key=f"{SCOPE}-desk",
     )
-    words = {
+    captions = {
         "encoder-only": paragraph("try/desk-encoder"),
         "decoder-only": _("Colours and lines: attention of the chosen token."),
         "captioner": _("Orange: patches that this word's cross-attention reads."),
         "recurrent": _("Colours and lines: attention to the source."),
     }
     usual = _("Colours and lines: cross-attention of the chosen token.")
-    st.caption(words.get(run.experiment.model.family, usual))
+    st.caption(captions.get(run.experiment.model.family, usual))
     if source.context and how.method == SAMPLE:
         _samples(source, how, _unit(run))
-        ids = tuple(token.own.id for token in writing.tokens[: max(0, asked.at - 1)])
+        ids = tuple(token.own.id for token in writing.tokens[: max(0, intervention.at - 1)])
         _next(run, source, ids, how.sampling)
     return layer, number
 
@@ -444,7 +445,7 @@ def _samples(source: Source, how: How, unit: str) -> None:
 
 
 def _next(run: Run, source: Source, ids: Ids, sampling: SamplingConfig) -> None:
-    """Say how many tokens may come next, before and after temperature, top-k and top-p."""
+    """Show how many tokens may come next, before and after temperature, top-k and top-p."""
     upcoming, facts = next_token(source, ids, sampling)
     show.prose(
         paragraph(
@@ -457,15 +458,8 @@ def _next(run: Run, source: Source, ids: Ids, sampling: SamplingConfig) -> None:
     )
     if sampling.temperature < _HOT:
         hotter, _facts = next_token(source, ids, replace(sampling, temperature=_HOT))
-        asked = about_temperature(upcoming, hotter)
-        article.check({"temperature": asked}, of=f"{run.id} {source.mark} {ids} {sampling}")
-
-
-def _toggled(forced: Forced, place: int, id: int) -> Forced:
-    """Return the reader's tokens with another one at a place, or without the one that is there."""
-    others = tuple(pair for pair in forced if pair[0] != place)
-    is_new = (place, id) not in forced and place < MAX_STEPS
-    return (*others, (place, id)) if is_new else others
+        about = about_temperature(upcoming, hotter)
+        article.check({"temperature": about}, of=f"{run.id} {source.mark} {ids} {sampling}")
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
@@ -501,26 +495,26 @@ def _search(run: Run, source: Source, how: How, forced: Forced) -> None:
         def join(tokens: Sequence[str]) -> str:
             return gap.join(map(visible, text_pieces(tokens)))
 
-    answer.searched(comparison, lambda tokens: join(tokens) or "–", key=SCOPE, step=step)
+    answer.show_search(comparison, lambda tokens: join(tokens) or "–", key=SCOPE, step=step)
 
 
 def _beside(source: Source, how: How, forced: Forced) -> None:
     """Show teacher forcing beside free running."""
     writing = _written(source, how, forced)
-    found = compare_with_truth(writing)
-    if found is None:
+    compared = compare_with_truth(writing)
+    if compared is None:
         _no_truth(source)
         return
-    places, truth_score = found
-    st.markdown(_diverging(places))
-    words = {
+    places, truth_score = compared
+    st.markdown(_divergence(places))
+    labels = {
         "place": _("Token"),
         "truth": _("Truth"),
         "taught": _("Teacher forcing, given the true tokens"),
         "free": _("Free running, given its own tokens"),
         "parts": _("they diverge here"),
     }
-    st.html(beside_table(places, words))
+    st.html(beside_table(places, labels))
     scores = _(
         "ln p of the truth: {truth}; of the generated text: {free}.",
         truth=in_nats(truth_score),
@@ -529,8 +523,8 @@ def _beside(source: Source, how: How, forced: Forced) -> None:
     st.caption(scores, help=paragraph("try/beside-truth"))
 
 
-def _diverging(places: pd.DataFrame) -> str:
-    """Say where the two texts part, and how many tokens of each are right."""
+def _divergence(places: pd.DataFrame) -> str:
+    """Return where the two texts diverge, and how many tokens of each are right."""
     at = first_error(places)
     is_true = places["truth"].notna()
     counts = _(
@@ -545,17 +539,17 @@ def _diverging(places: pd.DataFrame) -> str:
         f"“{escape(token)}”" if token is not None else "∅"
         for token in places.loc[at, ["truth", "free"]]
     )
-    words = _(
+    sentence = _(
         "**They diverge at token {n}**: {truth} is true, {free} was written.",
         n=at + 1,
         truth=truth,
         free=free,
     )
-    return f"{words} {counts}"
+    return f"{sentence} {counts}"
 
 
 def _no_truth(source: Source) -> None:
-    """Say why nothing is compared, and offer sentences of the task."""
+    """Show why nothing is compared, and offer sentences of the task."""
     task = text_task(source.experiment.task)
     if (missing := task.missing) is not None:
         show.problem(missing)

@@ -18,6 +18,7 @@ def test_the_address_follows_from_card_to_card_and_back(open_tab: OpenTab) -> No
         expect(title).to_have_text([name])  # the page before may still be leaving
         expect(page).to_have_url(re.compile(rf"/challenges{query}$"))
 
+    page.get_by_text("Block styles", exact=True).click()
     page.get_by_role("link", name="a chapter of Alice").click()
     at("GPT-2, Llama, Qwen, Mixtral: a chapter of Alice", r"\?experiment=styles-write")
     expect(title).to_be_focused()

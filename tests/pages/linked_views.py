@@ -16,7 +16,7 @@ from pages.learn import before, by_hand, model, training_step, use
 from pages.learn.challenges import find
 from pages.learn.challenges import page as challenges
 from pages.learn.numbers import page as numbers
-from pages.learn.numbers import tensors, words
+from pages.learn.numbers import tensors
 from pages.learn.practice import page as practice
 from pages.learn.practice import speed
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
@@ -114,7 +114,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "positions": _of_views(positions),
     "walk": _of_views(walk) | _of((walk_step.PART, *_SIZED_MODEL)),
     "numbers": {
-        **_of_views(words),
+        **_of_views(numbers),
         **_of_views(tensors),
         **_of(*map(fields_of_operation, OPERATIONS)),
     },

@@ -39,7 +39,7 @@ def sweep_store() -> SweepStore:
 def listed() -> list[Sweep]:
     """Return the visitor's sweeps, or all where that is allowed."""
     sweeps = sweep_store().list()
-    return [sweep for sweep in sweeps if not settings.read().public or _is_ones_own(sweep)]
+    return [sweep for sweep in sweeps if not settings.read().public or _is_own(sweep)]
 
 
 def may_change(plan: Plan) -> bool:
@@ -68,7 +68,7 @@ def start(plan: Plan) -> Sweep | None:
 
 def lesson_of(plan: Plan) -> str | None:
     """Return the lesson that a new sweep belongs to. Raises StudentError for what it locks."""
-    return open_lesson.check(plan.base, [one.path for one in plan.space])
+    return open_lesson.check(plan.base, [dimension.path for dimension in plan.space])
 
 
 def halt(sweep: Sweep) -> None:
@@ -85,7 +85,7 @@ def change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
     def edited(plan: Plan) -> Plan:
         changed = edit(plan)
         _check_visitor(changed)
-        open_lesson.check_settings(changed.lesson, [one.path for one in changed.space])
+        open_lesson.check_settings(changed.lesson, [dimension.path for dimension in changed.space])
         return go_on(changed) if plan.state == "finished" else changed
 
     _change(sweep, edited)
@@ -97,13 +97,13 @@ def _change(sweep: Sweep, edit: Callable[[Plan], Plan]) -> None:
 
 
 def delete(sweep: Sweep) -> bool:
-    """Move a sweep to the trash, keeping its runs; return whether that succeeded."""
+    """Move a sweep to the trash, but not its runs; return whether that succeeded."""
     return _succeeds(sweep, lambda: sweep_store().delete(sweep.id))
 
 
 def deleted() -> list[Sweep]:
     who = visitors.visitor()
-    return [sweep for sweep in sweep_store().deleted() if who.may_change_all or _is_ones_own(sweep)]
+    return [sweep for sweep in sweep_store().deleted() if who.may_change_all or _is_own(sweep)]
 
 
 def undelete(sweep: Sweep) -> bool:
@@ -113,25 +113,20 @@ def undelete(sweep: Sweep) -> bool:
 def _succeeds(sweep: Sweep, act: Callable[[], object]) -> bool:
     """Act as the owner of a sweep; return whether that succeeded, else show why not."""
     try:
-        _check_owner(sweep)
+        visitors.visitor().check_acts()
+        try:
+            is_allowed = may_change(sweep.plan())
+        except SweepDamaged:
+            if not visitors.visitor().may_change_all:
+                raise
+            is_allowed = True
+        if not is_allowed:
+            raise NotYours("This sweep belongs to another visitor.")
         act()
     except (ValueError, OSError) as error:
         state.notify(_(error))
         return False
     return True
-
-
-def _check_owner(sweep: Sweep) -> None:
-    """Raise NotYours if the sweep belongs to another visitor."""
-    visitors.visitor().check_acts()
-    try:
-        plan = sweep.plan()
-    except SweepDamaged:
-        if visitors.visitor().may_change_all:
-            return
-        raise
-    if not may_change(plan):
-        raise NotYours("This sweep belongs to another visitor.")
 
 
 def _check_visitor(plan: Plan) -> None:
@@ -143,13 +138,13 @@ def _check_visitor(plan: Plan) -> None:
         raise StudentError("At most {most} runs per sweep on this server.", most=MAX_OF_A_VISITOR)
     for other in sweep_store().list():
         with suppress(SweepDamaged):
-            known = other.plan()
-            goes_on = known.state in ("active", "stopping")
-            if goes_on and _is_ones_own(other) and known.created != plan.created:
+            running = other.plan()
+            is_active = running.state in ("active", "stopping")
+            if is_active and _is_own(other) and running.created != plan.created:
                 raise StudentError("You already have a running sweep. Stop it or wait.")
 
 
-def _is_ones_own(sweep: Sweep) -> bool:
+def _is_own(sweep: Sweep) -> bool:
     try:
         return sweep.plan().owner == visitors.visitor().owner
     except SweepDamaged:

@@ -1,4 +1,4 @@
-"""The form of a sweep: its experiment, what varies, how to search, and how far."""
+"""The form of a sweep: its experiment, the settings that vary, the sampler and the limits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MAX_RUNS = 40  # to choose from
 def chosen_base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
     """Ask for the base experiment; return a key for the widgets and the proposed plan.
 
-    choices: the place of how many steps a run takes.
+    choices: the container of the number of steps.
     """
     runs = [run for run in visitors.available_runs() if run.problem is None][:_MAX_RUNS]
     names = {
@@ -48,16 +48,12 @@ def chosen_base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
         _DRAFT: _("Configuration on Train"),
         **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
     }
-    at_first = _DRAFT if open_lesson.few_open() is not None else f"preset:{EXAMPLE_PRESET}"
-    options = sorted(names, key=lambda name: name != at_first)
+    default = _DRAFT if open_lesson.few_open() is not None else f"preset:{EXAMPLE_PRESET}"
+    options = sorted(names, key=lambda name: name != default)
     if st.session_state.get(_BASE) not in names:
         st.session_state[_BASE] = options[0]
     chosen = st.selectbox(
-        _("Experiment"),
-        options,
-        format_func=names.__getitem__,
-        key=_BASE,
-        persist_state="session",
+        _("Experiment"), options, format_func=names.__getitem__, key=_BASE, persist_state="session"
     )
     try:
         first = _proposed(chosen, names[chosen])
@@ -101,13 +97,13 @@ def plan(
 ) -> Plan:
     """Draw the form for a plan and return the edited plan. Raises ValueError.
 
-    key: prefix of all widget keys; a new one resets the form. search: the place of how to search
-    and how far, by default below what varies. is_locked: whether a setting is not offered.
+    key: prefix of all widget keys; a new one resets the form. search: the container of sampler and
+    limits, by default below the settings. is_locked: whether a setting is not offered.
     """
     dimensions = _space(first, key, is_locked)
     with search or st.container():
-        found = _search(first, key)
-    return dataclasses.replace(first, space=dimensions, **found)
+        limits = _search(first, key)
+    return dataclasses.replace(first, space=dimensions, **limits)
 
 
 def _space(first: Plan, key: str, is_locked: Callable[[str], object]) -> tuple[Dimension, ...]:
@@ -131,9 +127,14 @@ def _space(first: Plan, key: str, is_locked: Callable[[str], object]) -> tuple[D
     for path in chosen:
         try:
             setting = settings[path]
-            dimensions.append(
-                _dimension(setting, first.base, current.get(path), f"{key}-{path}", is_grid=is_grid)
-            )
+            before, field_key = current.get(path), f"{key}-{path}"
+            if setting.kind == "bool":
+                dimension: Dimension = Choices(path, (False, True))
+            elif setting.kind in ("choice", "several"):
+                dimension = _variants(setting, first.base, before, field_key)
+            else:
+                dimension = _numbers(setting, first.base, before, field_key, is_grid=is_grid)
+            dimensions.append(dimension)
         except ValueError as error:
             st.caption(f":red[:material/error: {_(error)}]")
             problem = problem or error
@@ -145,16 +146,6 @@ def _space(first: Plan, key: str, is_locked: Callable[[str], object]) -> tuple[D
 def varied(base: Experiment) -> list[Setting]:
     settings = settings_of(base.model.family, base.task.name)
     return [setting for setting in settings if setting.path not in space.FIXED]
-
-
-def _dimension(
-    setting: Setting, base: Experiment, current: Dimension | None, key: str, *, is_grid: bool
-) -> Dimension:
-    if setting.kind == "bool":
-        return Choices(setting.path, (False, True))
-    if setting.kind in ("choice", "several"):
-        return _variants(setting, base, current, key)
-    return _numbers(setting, base, current, key, is_grid=is_grid)
 
 
 def _variants(setting: Setting, base: Experiment, current: Dimension | None, key: str) -> Dimension:
@@ -199,8 +190,8 @@ def _numbers(
             help=_(setting.help),
         )
         if mode == VALUES:
-            words = ", ".join(_typed(value) for value in default.grid())
-            text = st.text_input(_("{setting}: values", setting=label), words, key=f"{key}-values")
+            values = ", ".join(_typed(value) for value in default.grid())
+            text = st.text_input(_("{setting}: values", setting=label), values, key=f"{key}-values")
             parts = [part for part in text.replace(";", ",").split(",") if part.strip()]
             return Choices(setting.path, tuple(_read(part, setting) for part in parts))
         likely = default if isinstance(default, Range) else _usual_range(setting, base)
@@ -245,11 +236,7 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
             key=f"{key}-log",
             label_visibility="collapsed",
         )
-        st.markdown(
-            _("log"),
-            width="content",
-            help=_("Each power of ten gets an equal share."),
-        )
+        st.markdown(_("log"), width="content", help=_("Each power of ten gets an equal share."))
     if not is_grid:
         return low, high, is_log, likely.points
     with _together():
@@ -302,7 +289,7 @@ def _typed(value: Value) -> str:
 
 def _search(first: Plan, key: str) -> dict[str, Any]:
     with st.container(horizontal=True, gap="medium"):
-        about = [f"**{_(one.label)}**: {_(one.help)}" for one in SEARCHES.values()]
+        about = [f"**{_(sampler.label)}**: {_(sampler.help)}" for sampler in SEARCHES.values()]
         search = st.segmented_control(
             _("Sampler"),
             list(SEARCHES),
@@ -322,7 +309,7 @@ def _search(first: Plan, key: str) -> dict[str, Any]:
                 format_func=lambda name: _(OBJECTIVES[name].label),
                 key=f"{key}-objective",
                 width=180,
-                help=_("With the final weights; with patience, the best."),
+                help=_("Measured with the final weights, or with patience the best."),
             )
         max_runs = st.number_input(
             _("Max. runs"),
@@ -351,7 +338,7 @@ def _search(first: Plan, key: str) -> dict[str, Any]:
             first.at_once,
             key=f"{key}-at-once",
             width=125,
-            help=_("They share the CPU, and the sampler knows fewer results."),
+            help=_("Parallel runs share the CPU, and the sampler knows fewer results."),
         )
     return {
         "search": search,

@@ -1,4 +1,4 @@
-"""Sweeps: search for the best settings; a new one with its experiment, trials and time."""
+"""Sweeps: a search for the best settings, and the form of a new one with its cost."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _new_sweep() -> None:
             actions.lesson_of(plan)
         except ValueError as error:
             problem = error
-        facts.caption(_facts(plan))
+        facts.caption(_summary(plan))
         open_lesson.draw_locks()
     with left, st.container(gap="small"):
         _start_bar(plan, problem, key)
@@ -56,8 +56,8 @@ def _new_sweep() -> None:
             _figure(plan)
 
 
-def _facts(plan: Plan) -> str:
-    """Return how a plan searches, how far, and for what."""
+def _summary(plan: Plan) -> str:
+    """Return the sampler, the limits and the objective of a plan."""
     runs = (
         ""
         if plan.max_runs is None
@@ -92,15 +92,15 @@ def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
     if problem is not None:
         st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
         return
-    st.markdown(_cost_words(plan))
+    st.markdown(_cost(plan))
     possible = space.share(plan.base, plan.space)
     if possible.n < possible.drawn:
-        words = _(
-            "About {share} of combinations are valid. One that is not: {why}",
+        note = _(
+            "About {share} of combinations are valid. An invalid one: {why}",
             share=show.percent(possible.n / possible.drawn),
             why=_(possible.why),
         )
-        st.caption(f":material/info: {escape(words)}")
+        st.caption(f":material/info: {escape(note)}")
     if pressed:
         plan = dataclasses.replace(plan, name=" ".join(name.split()), created=now())
         sweep = actions.start(plan)
@@ -109,7 +109,7 @@ def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
             st.rerun()
 
 
-def _cost_words(plan: Plan) -> str:
+def _cost(plan: Plan) -> str:
     n = plan.max_runs
     if plan.search == "grid":
         n = min(space.n_points(plan.space), plan.most_runs)
@@ -118,7 +118,7 @@ def _cost_words(plan: Plan) -> str:
     some = space.some(plan.base, plan.space, _SAMPLED)
     forecast = run_time.in_sequence(some, threads=plan.threads)
     forecast = forecast.times(1 / len(some)) if forecast else None  # of a mean run
-    words = ngettext(
+    cost = ngettext(
         "**{n} run** of {steps} steps: **{time}**.",
         "**{n} runs** of {steps} steps, one after another: **{time}**.",
         n,
@@ -127,8 +127,8 @@ def _cost_words(plan: Plan) -> str:
         time=run_time.with_load(forecast.times(n) if forecast else None),
     )
     if plan.max_minutes is None:
-        return words
-    return f"{words} {_('No run starts after {minutes:g} min.', minutes=plan.max_minutes)}"
+        return cost
+    return f"{cost} {_('No run starts after {minutes:g} min.', minutes=plan.max_minutes)}"
 
 
 def _figure(plan: Plan) -> None:

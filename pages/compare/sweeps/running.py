@@ -1,7 +1,4 @@
-"""Which sweep is shown, and a running or ended one: leaderboard and Optuna's figures.
-
-One fragment polls every two seconds while it runs.
-"""
+"""The choice of a sweep, its leaderboard and Optuna's figures; a fragment polls while it runs."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ SCOPE, _PICK = "sweeps", "sweeps-pick"
 NEW = ""
 _HEIGHT = 300
 STATES = {
-    "running": N_("trains"),
+    "running": N_("training"),
     "complete": N_("complete"),
     "diverged": N_("diverged"),
     "failed": N_("no result"),
@@ -42,7 +39,7 @@ STATES = {
 
 @dataclass(frozen=True)
 class ShownSweep:
-    """The id of the sweep that is shown; empty for a new one."""
+    """The id of the shown sweep; empty for a new one."""
 
     sweep: str = view.held(Text("", first=NEW, most=64))
 
@@ -78,8 +75,7 @@ def open_sweep(sweep_id: str) -> None:
 
 
 def undo() -> None:
-    gone = actions.deleted()[:1]
-    for sweep in gone:
+    for sweep in actions.deleted()[:1]:
         name = escape(_title(sweep))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(_("Deleted *{name}*.", name=name), width="content")
@@ -169,10 +165,10 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
     n_finished = plots.n_finished(plan, trials)
     if n_finished:
         st.caption(_("From {n} finished of {all} trials.", n=n_finished, all=len(trials)))
-    there = [(name, words) for name, words in further if name in figures]
-    for column, (name, words) in zip(st.columns(len(there) or 1), there, strict=False):
+    drawn = [(name, caption) for name, caption in further if name in figures]
+    for column, (name, caption) in zip(st.columns(len(drawn) or 1), drawn, strict=False):
         with column:
-            _draw(figures, name, words, "")
+            _draw(figures, name, caption, "")
     thin = plots.thin_values(plan, trials) if n_finished >= plots.ENOUGH else []
     if thin:
         values = "; ".join(
@@ -184,12 +180,12 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             )
             for setting, value, n in thin
         )
-        words = _(
+        note = _(
             "Importance needs {most} finished trials per value. Too few: {values}.",
             most=plots.MIN_FINISHED,
             values=values,
         )
-        st.caption(escape(words))
+        st.caption(escape(note))
     elif "importance" not in figures:
         st.caption(_("Importance appears after {n} finished trials.", n=plots.ENOUGH))
 
@@ -199,34 +195,34 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.header(escape(plan.name), anchor=False, width="content")
         st.markdown(
-            _BADGES[plan.state].format(words=_(actions.STATES[plan.state])), width="content"
+            _BADGES[plan.state].format(state=_(actions.STATES[plan.state])), width="content"
         )
         if actions.may_change(plan):
             _buttons(sweep, plan)  # not at the right edge, above the table's tools
-        st.caption(_progress_words(plan, spent), width="stretch")
-    trouble = runs_access.sweeps().error_of(sweep.id)
+        st.caption(_progress(plan, spent), width="stretch")
+    error = runs_access.sweeps().error_of(sweep.id)
     with st.container():
-        if trouble is not None and plan.state in ("active", "stopping"):
-            st.warning(escape(_(trouble)), icon=":material/hourglass_empty:")
+        if error is not None and plan.state in ("active", "stopping"):
+            st.warning(escape(_(error)), icon=":material/hourglass_empty:")
         elif plan.reason:
             st.caption(f":material/flag: {escape(_(plan.reason))}")
 
 
 _BADGES = {
-    "active": ":blue-badge[:material/autorenew: {words}]",
-    "stopping": ":orange-badge[:material/stop: {words}]",
-    "stopped": ":gray-badge[:material/stop: {words}]",
-    "finished": ":green-badge[:material/check: {words}]",
+    "active": ":blue-badge[:material/autorenew: {state}]",
+    "stopping": ":orange-badge[:material/stop: {state}]",
+    "stopped": ":gray-badge[:material/stop: {state}]",
+    "finished": ":green-badge[:material/check: {state}]",
 }
 
 
-def _progress_words(plan: Plan, spent: int) -> str:
-    words = ngettext("{n} run", "{n} runs", spent, n=spent)
+def _progress(plan: Plan, spent: int) -> str:
+    runs, minutes = ngettext("{n} run", "{n} runs", spent, n=spent), ""
     if plan.max_runs is not None:
-        words = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)
-    if plan.max_minutes is None:
-        return words
-    return f"{words} · {_('up to {minutes:g} min', minutes=plan.max_minutes)}"
+        runs = _("{n} of up to {most} runs", n=spent, most=plan.max_runs)
+    if plan.max_minutes is not None:
+        minutes = _("up to {minutes:g} min", minutes=plan.max_minutes)
+    return show.joined(runs, minutes)
 
 
 def _buttons(sweep: Sweep, plan: Plan) -> None:
@@ -276,9 +272,9 @@ def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         st.rerun()
 
 
-def _draw(figures: dict[str, go.Figure], name: str, words: str, otherwise: str) -> None:
+def _draw(figures: dict[str, go.Figure], name: str, caption: str, otherwise: str) -> None:
     if name in figures:
-        show.figure(figures[name], words, key=f"sweeps-{name}")
+        show.figure(figures[name], caption, key=f"sweeps-{name}")
     elif otherwise:
         st.info(otherwise, icon=":material/hourglass_empty:")
 
@@ -345,27 +341,27 @@ def _row(plan: Plan, trial: Trial) -> dict[str, object]:
         for path, value in trial.values.items()
     }
     run = _run(trial)
-    done = ""
+    state_text = _(STATES[trial.state])
     if run is not None and trial.state == "running":
         status = run.status
-        done = f" {100 * status.progress:.0f}%" if status.is_alive else f", {_('waits')}"
+        progress = f"{state_text} {100 * status.progress:.0f}%"
+        state_text = progress if status.is_alive else _("waiting")
     return {
         _("Trial"): trial.number,
         _(plan.looks_for.label): figure,
         **settings,
-        _("State"): _(STATES[trial.state]) + done,
+        _("State"): state_text,
         _("Why"): _(trial.why),
     }
 
 
 def _links(plan: Plan, trial: Trial, *, is_best: bool) -> None:
-    words = _("Trial {n}", n=trial.number)
+    title = _("Trial {n}", n=trial.number)
     if is_best and trial.state == "complete":
-        words = _("Best: trial {n}", n=trial.number)
+        title = _("Best: trial {n}", n=trial.number)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(
-            f"**{words}** · {escape(space.words(plan.base, trial.values))}",
-            width="stretch",
+            f"**{title}** · {escape(space.words(plan.base, trial.values))}", width="stretch"
         )
         run = _run(trial)
         if run is not None:

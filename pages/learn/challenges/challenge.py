@@ -1,4 +1,4 @@
-"""A challenge, as its card in the gallery and the top of its page show it."""
+"""A challenge as its card and its page show it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LEVELS = {1: N_("easy"), 2: N_("medium"), 3: N_("hard")}
 class Challenge:
     """A task that the app checks.
 
-    query: opens it. about: what it is about, in a line. icon: as Material Symbols name it. level:
-    of ``LEVELS``. n_done: of its n parts, those that the visitor has done.
+    query: opens it. about: one line. icon: a name of Material Symbols. level: of ``LEVELS``.
+    n_done: how many of its n parts the visitor has done.
     """
 
     query: Mapping[str, str]
@@ -31,7 +31,7 @@ class Challenge:
 
     @property
     def facts(self) -> str:
-        """Return level, minutes, and how far the visitor is."""
+        """Return level, minutes and the visitor's progress."""
         facts = [_(LEVELS[self.level]), _("{n} min", n=self.minutes)]
         if self.n_done == self.n:
             facts.append(f":green[:material/check_circle: {_('done')}]")

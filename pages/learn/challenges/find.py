@@ -44,7 +44,7 @@ LEVELS = {
     "2": (N_("A hidden bug"), N_("It takes the right probe.")),
     "3": (N_("A subtle bug"), N_("The model runs well.")),
 }
-"""How well a bug hides: the title of the challenge, and what it is about."""
+"""The title of each challenge, and how well its bug hides."""
 READY = {
     "1": ("recorded-causal-mask", "recorded-no-mask"),
     "2": ("recorded-many-heads", "recorded-one-head"),
@@ -55,7 +55,7 @@ _ROUNDS, _SEEN = "bug-rounds", "bugs-seen"
 CURVES, MAPS, ANSWERS = "curves", "maps", "answers"
 _WINDOW = 15  # steps that a thick line averages
 PAR = 5
-"""Probes that should do."""
+"""The number of probes that should be enough."""
 _PROBE = "bug-probe"
 _NEXT = "bug-next"  # the evidence to show next
 
@@ -65,7 +65,7 @@ Pair = tuple[Run, Run]
 
 
 class PairIds(Written[tuple[str, ...]]):
-    """The ids of a pair, which no message says: they might tell the bug."""
+    """The ids of a pair; no message names them, as they might tell the bug."""
 
     def words(self, value: tuple[str, ...]) -> str:
         return _("another pair")
@@ -73,15 +73,11 @@ class PairIds(Written[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is shown of the pair: of its maps, those of which attention."""
+    """The evidence that is shown, and the kind of attention of its maps."""
 
     evidence: str = view.choice(
         N_("Evidence"),
-        {
-            CURVES: N_("Curves"),
-            MAPS: N_("Attention and masks"),
-            ANSWERS: N_("Probes’ answers"),
-        },
+        {CURVES: N_("Curves"), MAPS: N_("Attention and masks"), ANSWERS: N_("Probes’ answers")},
         look={"label_visibility": "collapsed"},
     )
     kind: str = view.choice(
@@ -103,12 +99,12 @@ def challenge(level: str) -> Challenge:
 class Round:
     """The state of a round.
 
-    answers: by probe, the newest last. wanted: probes that still have to run. wrong: wrong guesses.
-    hint: on the last of them, or why a probe failed. is_over: the mistake was named or shown.
+    answers: by probe, the newest last. queued: probes that still have to run. wrong: wrong guesses.
+    hint: on the last guess, or why a probe failed. is_over: the mistake was named or shown.
     """
 
     answers: dict[str, tuple[ComparedMeasurement, ...]] = field(default_factory=dict)
-    wanted: list[str] = field(default_factory=list)
+    queued: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     hint: str = ""
     is_over: bool = False
@@ -127,11 +123,11 @@ TWINS = Study(
 
 def draw(level: str) -> None:
     pair = _pair(view.one(pair_field(level), "pair", SCOPE)) or _pair(READY.get(level, ()))
-    _bar(level, pair)
+    _train_bar(level, pair)
     if pair is None:
-        st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
+        st.info(_("There is no pair yet. Train one."), icon=":material/bug_report:")
         return
-    comparison.follow(pair, partial(_view, pair))
+    comparison.follow(pair, partial(_round, pair))
 
 
 def pair_field(level: str) -> Any:
@@ -142,7 +138,7 @@ def pair_field(level: str) -> Any:
 def _ids_of(text: str) -> tuple[str, ...]:
     ids = tuple(text.split("."))
     if _pair(ids) is None:
-        raise InvalidValue(_("a healthy run and its twin that are here"))
+        raise InvalidValue(_("a healthy run and its twin on this machine"))
     return ids
 
 
@@ -156,9 +152,9 @@ def _pair(ids: Sequence[str]) -> Pair | None:
     return (healthy, twin) if bug_of(healthy.experiment, twin.experiment) else None
 
 
-def _bar(level: str, pair: Pair | None) -> None:
-    known = (run for run in visitors.listed() if not visitors.watches(run))
-    healthy = runs_of(TWINS, known).by_arm["healthy"].get(basis().seed)
+def _train_bar(level: str, pair: Pair | None) -> None:
+    own = (run for run in visitors.listed() if not visitors.watches(run))
+    healthy = runs_of(TWINS, own).by_arm["healthy"].get(basis().seed)
     time = run_time.estimate_text(basis())
     label = _("Train a new suspect, {time}", time=time)
     if healthy is None:
@@ -173,10 +169,10 @@ def _bar(level: str, pair: Pair | None) -> None:
             _train(level, healthy)
         if pair is not None:
             task = _(pair[0].experiment.task.facts.label)
-            words = _("**{task}**: this pair was trained here.", task=task)
+            origin = _("**{task}**: this pair was trained here.", task=task)
             if pair[1].meta.recorded:
-                words = _("**{task}**: this pair comes with the app.", task=task)
-            st.caption(words, width="stretch")
+                origin = _("**{task}**: this pair comes with the app.", task=task)
+            st.caption(origin, width="stretch")
 
 
 def _train(level: str, healthy: Run | None) -> None:
@@ -205,11 +201,11 @@ def _seen() -> set[str]:
     return seen
 
 
-def _view(pair: Pair, was_live: bool) -> None:
+def _round(pair: Pair, was_live: bool) -> None:
     rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
     played = rounds.setdefault(pair[1].id, Round())
-    if (wanted := st.session_state.pop(_NEXT, None)) is not None:
-        st.session_state[f"{SCOPE}-evidence"] = wanted
+    if (evidence := st.session_state.pop(_NEXT, None)) is not None:
+        st.session_state[f"{SCOPE}-evidence"] = evidence
     if was_live:
         comparison.progress(pair)
     left, right = st.columns([3, 2], gap="medium")
@@ -220,7 +216,7 @@ def _view(pair: Pair, was_live: bool) -> None:
             _solution(pair, played)
         else:
             _probes(pair, played)
-            _verdict(pair, played)
+            _guess(pair, played)
 
 
 def _evidence(pair: Pair, played: Round) -> None:
@@ -234,12 +230,11 @@ def _evidence(pair: Pair, played: Round) -> None:
     elif chosen.evidence == ANSWERS:
         _answers(played)
     else:
-        arms = [arm.name for arm in TWINS.arms]
-        found = StudyRuns({name: {0: run} for name, run in zip(arms, pair, strict=True)})
-        figure = comparison.study_curves(TWINS, found, height=380, window=_WINDOW)
+        runs = StudyRuns({arm.name: {0: run} for arm, run in zip(TWINS.arms, pair, strict=True)})
+        figure = comparison.study_curves(TWINS, runs, height=380, window=_WINDOW)
         if figure is not None:
-            words = _("Sequences right (teacher forcing), loss, gradient norm.")
-            show.figure(figure, words, key="bug-curves")
+            caption = _("Sequences right (teacher forcing), loss, gradient norm.")
+            show.figure(figure, caption, key="bug-curves")
 
 
 def _grid(run: Run, name: str, kind: str) -> None:
@@ -283,7 +278,7 @@ def _probes(pair: Pair, played: Round) -> None:
     if is_live:
         st.caption(_("Probes open when both runs have finished."))
     elif not can_run:
-        st.caption(_("One of the two has no weights to probe."))
+        st.caption(_("One of the runs has no saved weights to probe."))
     name = st.selectbox(
         _("Probe"),
         list(PROBES),
@@ -296,24 +291,24 @@ def _probes(pair: Pair, played: Round) -> None:
         key="bug-probe-run",
         icon=":material/science:",
         disabled=not can_run,
-        on_click=_request,
+        on_click=_queue_probe,
         args=(played,),
     )
-    if played.wanted:
-        _ask(pair, played)
+    if played.queued:
+        _run_probes(pair, played)
 
 
-def _request(played: Round) -> None:
+def _queue_probe(played: Round) -> None:
     """Queue the chosen probe, so that the next press does not lose one that is still running."""
     name = st.session_state[_PROBE]
-    if name not in played.wanted:
-        played.wanted.append(name)
+    if name not in played.queued:
+        played.queued.append(name)
 
 
-def _ask(pair: Pair, played: Round) -> None:
+def _run_probes(pair: Pair, played: Round) -> None:
     with st.spinner(_("Both models run …")):
-        while played.wanted:
-            name = played.wanted[0]
+        while played.queued:
+            name = played.queued[0]
             try:
                 answer = measure_pair(*pair, name)
             except ValueError as error:
@@ -322,16 +317,16 @@ def _ask(pair: Pair, played: Round) -> None:
                 played.answers.pop(name, None)
                 played.answers[name] = answer
                 st.session_state[_NEXT] = ANSWERS
-            played.wanted.remove(name)
+            played.queued.remove(name)
     st.rerun()
 
 
-def _verdict(pair: Pair, played: Round) -> None:
+def _guess(pair: Pair, played: Round) -> None:
     """Ask which mistake it is; a wrong guess gets a hint. Raises OSError."""
     healthy, twin = (run.experiment for run in pair)
     bug = bug_of(healthy, twin)
     assert bug is not None
-    labels = {one.name: _(one.label) for one in possible(healthy)}
+    labels = {candidate.name: _(candidate.label) for candidate in possible(healthy)}
     with st.form("bug-guess", border=True):
         guess = st.selectbox(
             _("What is wrong with the suspect?"),
@@ -355,8 +350,8 @@ def _verdict(pair: Pair, played: Round) -> None:
         if guess not in played.wrong:
             played.wrong.append(guess)
         with st.spinner(_("Comparing the guess with the suspect …")):
-            words = hint(healthy, twin, BUGS[guess], tuple(played.answers))
-        played.hint = _("Not “{guess}”. {hint}", guess=labels[guess], hint=_(words))
+            why = hint(healthy, twin, BUGS[guess], tuple(played.answers))
+        played.hint = _("Not “{guess}”. {hint}", guess=labels[guess], hint=_(why))
         st.rerun()
     elif is_named:
         played.hint = _("Choose a mistake from the list first.")
@@ -374,13 +369,13 @@ def _solution(pair: Pair, played: Round) -> None:
     healthy, twin = (run.experiment for run in pair)
     bug = bug_of(healthy, twin)
     assert bug is not None
-    words = f"**{_(bug.label)}**. {_(bug.means)}  \n{_score(played)}"
+    solution = f"**{_(bug.label)}**. {_(bug.means)}  \n{_score(played)}"
     if played.is_won:
-        n = sum(one.is_won for one in st.session_state[_ROUNDS].values())
-        found = _("Found in this session: {n}", n=n)
-        st.success(f"{words} · {found}", icon=":material/bug_report:")
+        n = sum(each.is_won for each in st.session_state[_ROUNDS].values())
+        total = _("Found in this session: {n}", n=n)
+        st.success(f"{solution} · {total}", icon=":material/bug_report:")
     else:
-        st.info(words, icon=":material/visibility:")
+        st.info(solution, icon=":material/visibility:")
     question = _(PROBES[bug.probe].question)
     st.caption(_("The probe that shows it: {question}", question=question))
     st.markdown(_("Generated code: − healthy, + suspect"))

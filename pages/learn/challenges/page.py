@@ -1,8 +1,9 @@
-"""Challenges: all of them as cards, or the open one with the way back and to the next."""
+"""Challenges: all of them as cards, or the open one with links back and to the next."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import streamlit as st
 
@@ -23,7 +24,7 @@ TITLES = {"predict": N_("Predict"), "find": N_("Find"), "reach": N_("Reach")}
 
 @dataclass(frozen=True)
 class Challenges:
-    """The experiment or the bug that is open; without one it is a lesson, or all are shown."""
+    """The open experiment or bug; without one a lesson is open, or all are shown."""
 
     experiment: str = view.linked(DEMONSTRATIONS)
     bug: str = view.linked(find.LEVELS)
@@ -32,9 +33,9 @@ class Challenges:
 def page() -> None:
     chosen, lesson = view.ask(Challenges, SCOPE), open_lesson.current()
     if chosen.experiment:
-        one = DEMONSTRATIONS[chosen.experiment]
-        _head("predict", predict.challenge(one))
-        predict.draw(one)
+        experiment = DEMONSTRATIONS[chosen.experiment]
+        _head("predict", predict.challenge(experiment))
+        predict.draw(experiment)
     elif chosen.bug:
         _head("find", find.challenge(chosen.bug))
         find.draw(chosen.bug)
@@ -60,31 +61,42 @@ def _gallery() -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.header(_(TITLES[group]), anchor=False, help=_how(group), width="content")
             st.caption(paragraph(f"challenges/{group}").partition("\n")[0], width="stretch")
-        with st.container(key=f"challenge-cards-{group}"):
-            for one in challenges:
-                _link(one, f"**{escape(one.title)}** {escape(one.about)} :small[{one.facts}]")
+        if group != "predict":
+            with st.container(key=f"challenge-cards-{group}"):
+                for challenge in challenges:
+                    _card(challenge, escape(challenge.about))
+            continue
+        themes = groupby(challenges, lambda challenge: challenge.about)
+        for number, (theme, of_theme) in enumerate(themes):
+            with st.expander(theme), st.container(key=f"challenge-cards-{group}-{number}"):
+                for challenge in of_theme:
+                    _card(challenge)
     ticks.draw_map()
     reach.for_teachers()
     show.link("plan")
+
+
+def _card(challenge: Challenge, about: str = "") -> None:
+    _link(challenge, f"**{escape(challenge.title)}** {about} :small[{challenge.facts}]")
 
 
 def _how(group: str) -> str:
     return paragraph(f"challenges/{group}").partition("\n")[2].strip()
 
 
-def _link(one: Challenge, label: str, icon: str = "") -> None:
+def _link(challenge: Challenge, label: str, icon: str = "") -> None:
     st.page_link(
         page_table.path_of("challenges"),
         label=label,
-        icon=f":material/{icon or one.icon}:",
+        icon=f":material/{icon or challenge.icon}:",
         icon_position="right" if icon else "left",
-        query_params=one.query,
+        query_params=challenge.query,
     )
 
 
 def _head(group: str, opened: Challenge) -> None:
-    every = [one for challenges in _groups().values() for one in challenges]
-    queries = [one.query for one in every]
+    every = [challenge for challenges in _groups().values() for challenge in challenges]
+    queries = [challenge.query for challenge in every]
     after = queries.index(opened.query) + 1 if opened.query in queries else len(every)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
         if st.button(

@@ -26,29 +26,27 @@ from tfm_core.studies.study import Arm, StudyRuns
 
 _MAX_ANSWERS = 5
 _FEW_ROWS = 3
-"""Settings that differ, at most, and are named in the sentence."""
-_THEMES = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
+"""Differing settings that the sentence names; more get an expander."""
+_THEMES = {each.name: THEMES[theme] for theme, group in BY_THEME.items() for each in group}
 _READING = 3
 """Minutes to guess and to read; each training takes about one more."""
 
 
-def challenge(one: Demonstration) -> Challenge:
+def challenge(shown: Demonstration) -> Challenge:
+    level = 2
+    if shown.writes_freely:  # the curves hide the difference
+        level = 3
+    elif shown.compare is usual and "same" not in shown.expected:  # the accuracy shows it
+        level = 1
     return Challenge(
-        {"experiment": one.name},
-        _(one.title),
-        _(_THEMES[one.name]),
-        ICONS[one.name],
-        _level(one),
-        _READING + len(one.arms),
-        int(article.is_guessed("experiment", of=one.name)),
+        {"experiment": shown.name},
+        _(shown.title),
+        _(_THEMES[shown.name]),
+        ICONS[shown.name],
+        level,
+        _READING + len(shown.arms),
+        int(article.is_guessed("experiment", of=shown.name)),
     )
-
-
-def _level(one: Demonstration) -> int:
-    """Return 1 where the accuracy shows it, 3 where the curves hide it, 2 for all between."""
-    if one.writes_freely:
-        return 3
-    return 1 if one.compare is usual and "same" not in one.expected else 2
 
 
 def draw(chosen: Demonstration) -> None:
@@ -92,7 +90,7 @@ def _differs(chosen: Demonstration) -> None:
         named = _("the blocks, in {n} settings", n=len(changes))
     st.markdown(
         _(
-            "**Differs:** {rows}. Same seed, data and {steps} steps: “{task}”, {family}.",
+            "**The only difference:** {rows}. Task “{task}”, {family}, {steps} steps, same seed.",
             rows=named,
             steps=f"{first.trained.steps:,}",
             task=_(first.task.facts.label),
@@ -159,8 +157,11 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
 
 
 def _answers(chosen: Demonstration, trained: StudyRuns) -> None:
-    written = {_(chosen.arm(name).label): _written(run) for name, run in trained.shown.items()}
-    written = {label: answers for label, answers in written.items() if answers}
+    written = {
+        _(chosen.arm(name).label): answers
+        for name, run in trained.shown.items()
+        if (answers := _written(run))
+    }
     if not written:
         return
     st.subheader(_("What they write"), anchor=False)
@@ -169,7 +170,8 @@ def _answers(chosen: Demonstration, trained: StudyRuns) -> None:
     for src, tgt in shared[:_MAX_ANSWERS]:
         given = [answers.get((src, tgt)) for answers in written.values()]
         marks = [
-            "–" if one is None else f"{'✓' if one == tgt else '✗'} {escape(one)}" for one in given
+            "–" if text is None else f"{'✓' if text == tgt else '✗'} {escape(text)}"
+            for text in given
         ]
         rows.append([escape(src), escape(tgt), *marks])
     show.facts(rows, [_("Source"), _("Truth"), *written])

@@ -23,42 +23,32 @@ _NAME = "lesson-name"
 
 
 def challenge(lesson: Lesson) -> Challenge:
-    words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
-    place, _query = page_table.current_address(next(iter(lesson.pages), "challenges"), {})
-    icon = page_table.PAGES[place].icon.split("/")[1].rstrip(":")
+    text, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
+    page, _query = page_table.current_address(next(iter(lesson.pages), "challenges"), {})
+    icon = page_table.PAGES[page].icon.split("/")[1].rstrip(":")
+    n_parts = len(lesson.tasks) + bool(lesson.open)  # training counts as a task
     return Challenge(
         {open_lesson.LESSON_QUERY: lesson.id},
-        words.title,
-        words.goal,
+        text.title,
+        text.goal,
         ICONS.get(lesson.id, icon),
-        _level(lesson),
+        1 if n_parts < 4 else 2 if n_parts == 4 else 3,
         lesson.minutes,
         sum(attempt.is_solved(task.id) for task in lesson.tasks),
         len(lesson.tasks),
     )
 
 
-def _level(lesson: Lesson) -> int:
-    """Return the level by the number of tasks; a training of one's own counts as one more."""
-    n = len(lesson.tasks) + bool(lesson.open)
-    return 1 if n < 4 else 2 if n == 4 else 3
-
-
 def for_teachers() -> None:
-    """Say what is wrong with the files of a teacher's lessons, and let them look at one."""
-    known = catalogue.catalogue()
-    if known.problems and visitors.visitor().may_change_all:
+    """List problems of the lesson files, and preview a lesson from two files without saving it."""
+    lessons = catalogue.catalogue()
+    if lessons.problems and visitors.visitor().may_change_all:
         with st.expander(_("Lesson files with problems"), icon=":material/error:"):
-            for sentence in known.problems:
+            for sentence in lessons.problems:
                 st.caption(f":red[{escape(_(sentence))}]")
-    _preview()
-
-
-def _preview() -> None:
-    """Let a teacher look at a lesson of two files; nothing of it is kept."""
     problems = st.session_state.get(_PROBLEMS, [])
     with st.expander(_("Preview a lesson"), icon=":material/preview:", expanded=bool(problems)):
-        st.caption(_("A TOML file and its Markdown; docs/lessons.md says what they hold."))
+        st.caption(_("A TOML file and its Markdown file; see docs/lessons.md."))
         st.file_uploader(
             _("Lesson files"),
             type=["toml", "md"],
@@ -71,7 +61,7 @@ def _preview() -> None:
 
 
 def _take() -> None:
-    """Open the lesson of two files. One is still to come, or says what is wrong with it."""
+    """Open the lesson of two uploaded files, or note what is wrong with them."""
     given = st.session_state.get(_FILES) or []
     files = {file.name.rpartition(".")[2]: file for file in given}
     st.session_state[_PROBLEMS] = []
@@ -81,7 +71,7 @@ def _take() -> None:
         if len(given) > 2 or len(files) < 2:
             raise StudentError("Choose one TOML file and one Markdown file.")
         if any(file.size > MAX_BYTES for file in given):
-            raise StudentError("A file of a lesson may have {n} bytes.", n=f"{MAX_BYTES:,}")
+            raise StudentError("A lesson file may have at most {n} bytes.", n=f"{MAX_BYTES:,}")
         texts = {"en": (files["md"].name, files["md"].getvalue())}
         lesson = made(files["toml"].name, files["toml"].getvalue(), texts)
     except ConfigError as error:
@@ -93,17 +83,17 @@ def _take() -> None:
 
 
 def draw(lesson: Lesson) -> None:
-    words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
+    text, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
     if open_lesson.is_preview():
-        st.caption(_("preview: nothing is kept"))
+        st.caption(_("Preview: nothing is saved."))
     open_lesson.pupil_bar(lesson, attempt)
-    if words.text:
-        st.markdown(words.text)
+    if text.text:
+        st.markdown(text.text)
     if "train" in lesson.pages:
         open_lesson.draw_locks()
     for number, task in enumerate(lesson.tasks, 1):
         is_solved = attempt.is_solved(task.id)
-        title = words.tasks[task.id].title or _("Task")
+        title = text.tasks[task.id].title or _("Task")
         shown = f"**{escape(title)}**" if number == open_lesson.number() else escape(title)
         st.button(
             f"{number} · {shown}",
@@ -113,11 +103,6 @@ def draw(lesson: Lesson) -> None:
             on_click=open_lesson.go,
             args=(lesson, number),
         )
-    _result(lesson, attempt)
-
-
-def _result(lesson: Lesson, attempt: Attempt) -> None:
-    """Draw the signed line, and the files for learning platforms."""
     with st.container(horizontal=True, gap="small", key="lesson-results"):
         if attempt.answers and not open_lesson.is_preview():
             with st.popover(_("Hand in"), icon=":material/assignment_turned_in:"):

@@ -46,25 +46,25 @@ class Tensors:
 
 
 def fields_of(chosen: TensorOperation, numbers: str = "") -> dict[str, Any]:
-    """Return the fields of an operation by name: its parameters and inputs. numbers: of x first."""
-    found: dict[str, Any] = {}
-    for one in chosen.parameters:
-        if one.choices:
-            names = {name: name for name in one.choices}
-            found[one.name] = view.choice(one.label, names, is_list=True, look=_CODE)
+    """Return the fields of an operation's parameters and inputs. numbers: default of x."""
+    fields: dict[str, Any] = {}
+    for part in chosen.parameters:
+        if part.choices:
+            names = {name: name for name in part.choices}
+            fields[part.name] = view.choice(part.label, names, is_list=True, look=_CODE)
         else:
-            found[one.name] = view.text(one.label, one.default, MAX_LETTERS, help=one.help)
+            fields[part.name] = view.text(part.label, part.default, MAX_LETTERS, help=part.help)
     if chosen.second is not None:
-        found["second"] = view.text(N_("Shape of b"), chosen.second, MAX_LETTERS, help=_SHAPE)
+        fields["second"] = view.text(N_("Shape of b"), chosen.second, MAX_LETTERS, help=_SHAPE)
     if chosen.kind == "makes":
-        return found
+        return fields
     prepared, types = ({name: name for name in names} for names in (PREPARED, _TYPES))
-    start, words = OWN if chosen.numbers else "arange", N_("As many as fit the shape.")
-    return found | {
+    start, hint = OWN if chosen.numbers else "arange", N_("As many as fit the shape.")
+    return fields | {
         "shape": view.text(N_("Shape of x"), chosen.shape, MAX_LETTERS, help=_SHAPE),
         "prepared": view.choice(N_("x is then"), prepared, is_list=True, help=_ORDER),
         "content": view.choice(N_("Content"), _CONTENT, start),
-        "numbers": view.text(N_("Numbers"), numbers or chosen.numbers, MAX_NUMBERS, help=words),
+        "numbers": view.text(N_("Numbers"), numbers or chosen.numbers, MAX_NUMBERS, help=hint),
         "dtype": view.choice(N_("Type"), types, look=_CODE),
     }
 
@@ -138,18 +138,16 @@ def _source(chosen: TensorOperation) -> InputSpec:
             _typed(chosen, name) for name in ("prepared", "content", "dtype")
         )
     facts.caption(show.joined(_("x: {how}", how=_(prepared)), _(_CONTENT[content]), dtype))
-    numbers = _numbers(chosen, shape) if content == OWN else None
+    numbers = None
+    if content == OWN:
+        count = math.prod(shape)
+        is_default = shape == operations.shape_of(chosen.shape) and chosen.numbers
+        counted = "" if is_default else ", ".join(map(str, range(count)))
+        numbers = operations.numbers_of(_typed(chosen, "numbers", counted), count)
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
         raise ValueError(_("int64 holds whole numbers only: take float32 for 2.5."))
     return InputSpec(shape, numbers, whole, prepared)
-
-
-def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
-    count = math.prod(shape)
-    is_own = shape == operations.shape_of(chosen.shape) and chosen.numbers
-    counted = "" if is_own else ", ".join(map(str, range(count)))
-    return operations.numbers_of(_typed(chosen, "numbers", counted), count)
 
 
 def _mistakes(names: list[str], where: str) -> None:
@@ -178,7 +176,7 @@ def key_of(chosen: TensorOperation, name: str) -> str:
 
 
 def _used(operation: TensorOperation) -> None:
-    """Say where the app's models use an operation, with a link to that step."""
+    """Show where the app's models use an operation, with a link to that step."""
     st.markdown(_("**In the models:** {where}", where=_(operation.where)))
     if operation.step is not None:
         from tfm_core.trace.trace import book_index
@@ -192,10 +190,10 @@ def _used(operation: TensorOperation) -> None:
 
 def _refused(outcome: OperationResult) -> None:
     why = escape(_(outcome.explanation))
-    said = _("**PyTorch refuses.** {why}", why=why)
+    message = _("**PyTorch refuses.** {why}", why=why)
     if outcome.operation.name == "assert":
-        said = _("**The program stops.** {why}", why=why)
-    st.error(said, icon=":material/block:")
+        message = _("**The program stops.** {why}", why=why)
+    st.error(message, icon=":material/block:")
     st.code(f"{outcome.error_type}: {outcome.error}", language=None, wrap_lines=True)
     colours, _of_result = plots.colours_of(outcome)
     boards = tuple(plots.tensor_board(one, one.name, colours) for one in outcome.before)
@@ -310,4 +308,4 @@ def numpy(_made: Made) -> None:
     """Show what an array and a tensor share, computed here."""
     facts = sight.numpy_facts()
     rows = [(f"`{code}`", f"`{found}`", _(meaning)) for code, found, meaning in facts]
-    show.facts(rows, [_("code"), _("gives here"), _("so")])
+    show.facts(rows, [_("code"), _("here"), _("meaning")])

@@ -87,7 +87,10 @@ def speed(_made: Made) -> None:
             _result(report)
             preset = _(PRESETS[PRESET].label)
             show.prose(paragraph("speed/recorded", day=day, torch=torch, preset=preset))
-    _code(request.name)
+    with st.expander(_("The code of each side"), icon=":material/code:"):
+        for label, path in COMPARISONS[request.name].code.items():
+            st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
+            st.code(source_of(path), language="python")
 
 
 def _progress() -> None:
@@ -105,12 +108,8 @@ def _progress() -> None:
                 _keep(request, report)
                 state.rerun()
             share = report.done / report.total if report.total else 0.0
-            words = _(
-                "{doing} · {seconds}",
-                doing=_(report.doing or "Starting"),
-                seconds=show.duration(measurement.seconds),
-            )
-            st.progress(share, text=words)
+            doing, seconds = _(report.doing or "Starting"), show.duration(measurement.seconds)
+            st.progress(share, text=_("{doing} · {seconds}", doing=doing, seconds=seconds))
         if st.button(_("Stop"), icon=":material/stop:", key="speed-stop"):
             if measurement is not None:
                 measurement.stop(_("Stopped by you."))
@@ -140,7 +139,7 @@ def _pick() -> BenchmarkRequest | None:
     """Draw the choices; return None, with a message, if nothing can be measured."""
     name = view.ask(Speed, SCOPE).compare
     chosen, facts, _choices = model_choice.line("speed", shown_run.current_run(), is_trained=True)
-    facts.caption(_("On **{model}**", model=escape(chosen.label)))
+    facts.caption(_("Model: **{model}**", model=escape(chosen.label)))
     if chosen.experiment is None:
         st.info(
             _("A published model has only shapes. Choose another model."),
@@ -158,10 +157,9 @@ def _press(request: BenchmarkRequest) -> bool:
         st.info(_(why), icon=":material/info:")
         return False
     report = _results().get(request.key)
-    words = _("Measure again") if report is not None and report.timed else _("Measure")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            words,
+            _("Measure again") if report is not None and report.timed else _("Measure"),
             type="primary",
             icon=":material/speed:",
             key="speed-start",
@@ -223,10 +221,10 @@ def _result(report: SpeedReport) -> None:
 
 
 def _equal(report: SpeedReport) -> None:
-    """Say whether all sides compute the same numbers."""
+    """Show whether all sides compute the same numbers."""
     st.subheader(_("1 · The same numbers?"), anchor=False)
     equalities = [equality for case in report.timed for equality in case.equalities]
-    worst = max(equalities, key=lambda one: one["difference"] / (one["tolerance"] or 1.0))
+    worst = max(equalities, key=lambda check: check["difference"] / (check["tolerance"] or 1.0))
     values = {**worst, "what": _(worst["what"])}
     if not all(map(is_equal, equalities)):
         st.error(paragraph("speed/not-equal", **values), icon=":material/error:")
@@ -235,7 +233,7 @@ def _equal(report: SpeedReport) -> None:
     else:
         st.success(paragraph("speed/equal", **values), icon=":material/check:")
     names = [_("result"), _("side"), _("largest difference"), _("tolerance")]
-    rows = [(_(one["what"]), *list(one.values())[1:]) for one in equalities]
+    rows = [(_(check["what"]), *list(check.values())[1:]) for check in equalities]
     form = st.column_config.NumberColumn(format="%.2e")
     with st.expander(ngettext("The one check", "All {n} checks", len(rows), n=len(rows))):
         frame = pd.DataFrame(rows, columns=names)
@@ -263,15 +261,8 @@ def _curves(report: SpeedReport) -> None:
     show.figure(figure, gain(report, report.timed[-1]), key="speed-curve")
     columns = ("rate", "rate_low", "rate_high")
     figure = plots.curve(table, x_title, _("examples a second"), columns)
-    words = _("Where the line flattens, larger batches gain nothing.")
-    show.figure(figure, words, key="speed-rate")
-
-
-def _code(name: str) -> None:
-    with st.expander(_("The code of each side"), icon=":material/code:"):
-        for label, path in COMPARISONS[name].code.items():
-            st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
-            st.code(source_of(path), language="python")
+    caption = _("Where the line flattens, larger batches gain nothing.")
+    show.figure(figure, caption, key="speed-rate")
 
 
 def side_label(name: str, side: str) -> str:
@@ -282,16 +273,16 @@ def gain(report: SpeedReport, case: BenchmarkCase) -> str:
     """Return the ratios of a case, round by round, as the caption of its figure."""
     if len(case.sides) == 1:
         return _("One more example costs little at first, then its full share.")
-    words = []
+    sentences = []
     first = side_label(report.name, case.reference)
     for side in list(case.sides)[1:]:
         ratio = case.gain(side)
         values = {"label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first}
         if is_tie(ratio):
-            words.append(_("“{label}”: no clear difference from “{first}”, {ratio}.", **values))
+            sentences.append(_("“{label}”: no clear difference from “{first}”, {ratio}.", **values))
         else:
-            words.append(_("“{label}”: {ratio} as fast as “{first}”.", **values))
-    return " ".join(words)
+            sentences.append(_("“{label}”: {ratio} as fast as “{first}”.", **values))
+    return " ".join(sentences)
 
 
 def verdict(report: SpeedReport) -> list[str]:
@@ -299,7 +290,7 @@ def verdict(report: SpeedReport) -> list[str]:
     return [*_FINDINGS[report.name](report), paragraph(f"speed/rule-{report.name}")]
 
 
-def _one(report: SpeedReport, case: BenchmarkCase, side: str) -> str:
+def _side(report: SpeedReport, case: BenchmarkCase, side: str) -> str:
     ratio = case.gain(side)
     values = {"label": side_label(report.name, side), "ratio": ratio.show("x")}
     if is_tie(ratio):
@@ -326,7 +317,7 @@ def _attention(report: SpeedReport) -> list[str]:
     facts = alone.facts
     sentences = [
         paragraph("speed/kernel", backend=facts.get("backend"), shape=facts.get("shape")),
-        _one(report, alone, "fused"),
+        _side(report, alone, "fused"),
         paragraph("speed/einsum", ratio=alone.gain("einsum").show("x")),
     ]
     if len(report.timed) > 1:
@@ -349,7 +340,7 @@ def _checkpointing(report: SpeedReport) -> list[str]:
             before=show.size(saved["plain"]),
             longer=1 / slower,
         ),
-        *(_one(report, case, side) for side in ("bf16", "fp16")),
+        *(_side(report, case, side) for side in ("bf16", "fp16")),
     ]
 
 

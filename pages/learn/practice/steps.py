@@ -89,11 +89,11 @@ def _is_marked(name: str) -> bool:
 
 
 def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
-    """Offer to train arms, and draw what their runs show; a line tells of the last one."""
+    """Offer to train arms, draw their runs, and show the state of the last one."""
     runs = _runs()
-    wanted = missing(STUDY, comparison.study_runs(STUDY, with_lessons=True), own=True)
-    lacking = {name: wanted[name] for name in arms if name in wanted}
-    comparison.start_button(STUDY, lacking, key=f"practice-{arms[-1]}")
+    untrained = missing(STUDY, comparison.study_runs(STUDY, with_lessons=True), own=True)
+    offered = {name: untrained[name] for name in arms if name in untrained}
+    comparison.start_button(STUDY, offered, key=f"practice-{arms[-1]}")
     shown = {name: runs[name] for name in arms if name in runs}
     last = {name: {0: run} for name, run in shown.items() if name == arms[-1]}
 
@@ -107,8 +107,8 @@ def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
         comparison.follow(shown.values(), part)
 
 
-def _chosen(*, is_told: bool = False) -> tuple[str, Run] | None:
-    """Return the run that validation chooses, or show what is missing. is_told: say why it is."""
+def _chosen(*, shows_why: bool = False) -> tuple[str, Run] | None:
+    """Return the run that validation chooses, or show that a run is missing."""
     runs = _runs()
     ready = {
         name: (run, runs_access.curves(run))
@@ -121,7 +121,7 @@ def _chosen(*, is_told: bool = False) -> tuple[str, Run] | None:
         st.info(_("This step needs a finished run: train one first."))
         return None
     name, step, loss = best
-    if is_told:
+    if shows_why:
         show.prose(
             paragraph(
                 "practice/chosen",
@@ -161,11 +161,11 @@ def split(made: Made) -> None:
         form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
         totals = counts.sum(axis=1)
         roles = [
-            (_("training"), totals["train"], _("the weights"), _("in every step")),
-            (_("validation"), totals["validation"], _("you"), _("every 50 steps")),
-            (_("test"), totals["test"], _("nobody"), _("once")),
+            (_("training"), totals["train"], _("training"), _("in every step")),
+            (_("validation"), totals["validation"], _("choosing"), _("every 50 steps")),
+            (_("test"), totals["test"], _("the result"), _("once")),
         ]
-        columns = [_("split"), _("pictures"), _("who learns"), _("seen")]
+        columns = [_("split"), _("pictures"), _("used for"), _("seen")]
         table = pd.DataFrame(roles, columns=columns)
         st.dataframe(table, hide_index=True, key="practice-roles", column_config=form)
         _width(made)
@@ -186,7 +186,7 @@ def _width(made: Made) -> None:
     low, high = conclusions.wilson(round(0.9 * n), n)
     st.markdown(
         _(
-            "90% right of {n} means **{low}** to **{high}**.",
+            "90% right on {n} pictures means a true accuracy of **{low}** to **{high}**.",
             n=f"{n:,}",
             low=show.percent(low),
             high=show.percent(high),
@@ -203,7 +203,7 @@ def _splits() -> tuple[pd.DataFrame, int]:
 
 def train(_made: Made) -> None:
     """Train the guided run and mark where it begins to overfit."""
-    _guided("plain", draw=_one)
+    _guided("plain", draw=_draw_plain)
 
 
 def augment(_made: Made) -> None:
@@ -214,11 +214,11 @@ def augment(_made: Made) -> None:
 
 def _curves_of(run: Run, column: str, *, name: str) -> None:
     """Draw the loss, with where it overfits, or the accuracy."""
-    curves, words = runs_access.curves(run), _("Accuracy. Does it turn with the loss?")
+    curves, caption = runs_access.curves(run), _("Accuracy. Does it turn with the loss?")
     steps = run.experiment.trained.steps
     figure = learning_curve(curves, column, total_steps=steps, window=_WINDOW, is_patient=True)
     if column == "loss":
-        words = _("Loss; the ring marks the lowest validation loss.")
+        caption = _("Loss; the ring marks the lowest validation loss.")
         figure.update_yaxes(range=[0, practice.TOP_LOSS])
         turn = overfit(curves)
         if turn is not None:
@@ -230,7 +230,7 @@ def _curves_of(run: Run, column: str, *, name: str) -> None:
                 annotation={"text": _("overfitting"), "font": {"size": 11}},
                 annotation_position="top right",
             )
-    show.figure(figure, words, key=f"practice-{name}-{column}")
+    show.figure(figure, caption, key=f"practice-{name}-{column}")
 
 
 def _loss_and_accuracy(run: Run, name: str) -> None:
@@ -239,7 +239,7 @@ def _loss_and_accuracy(run: Run, name: str) -> None:
             _curves_of(run, column, name=name)
 
 
-def _one(shown: Runs) -> None:
+def _draw_plain(shown: Runs) -> None:
     run = shown["plain"]
     _loss_and_accuracy(run, "plain")
     curves = runs_access.curves(run)
@@ -271,10 +271,10 @@ def _side_by_side(shown: Runs) -> None:
             )
     if gaps:
         st.markdown("  \n".join(gaps))
-        words = _("Accuracy at the last step, in percentage points.")
+        caption = _("Accuracy at the last step, in percentage points.")
         if can_be_negative:
-            words += " " + _("Augmented pictures are harder, so the gap can be negative.")
-        st.caption(words)
+            caption += " " + _("Augmented pictures are harder, so the gap can be negative.")
+        st.caption(caption)
 
 
 def early(_made: Made) -> None:
@@ -312,7 +312,7 @@ def _draw_early(shown: Runs) -> None:
 
 def errors(_made: Made) -> None:
     """Show which digits are taken for which, by the run that validation chooses."""
-    picked = _chosen(is_told=True)
+    picked = _chosen(shows_why=True)
     if picked is None:
         return
     evaluated = _evaluated(picked[1], "validation")
@@ -425,11 +425,11 @@ def _compare(logits: dict[str, Floats]) -> None:
         "loaded": _("fresh, after loading"),
         "misnamed": _("strict=False, wrong names"),
     }
-    apart = {name: abs(logits[name] - logits["trained"]).max() for name in names}
+    differences = {name: abs(logits[name] - logits["trained"]).max() for name in names}
     rows = [
         {
             _("model"): label,
-            _("largest difference"): f"{apart[name]:.6g}",
+            _("largest difference"): f"{differences[name]:.6g}",
             **{str(digit): round(float(value), 3) for digit, value in enumerate(logits[name][0])},
         }
         for name, label in names.items()
@@ -445,7 +445,7 @@ def _compare(logits: dict[str, Floats]) -> None:
             **{digit: st.column_config.NumberColumn(width=_DIGIT_WIDTH) for digit in digits},
         },
     )
-    if apart["loaded"] == 0:
+    if differences["loaded"] == 0:
         n = len(logits["trained"])
         st.success(
             _("The logits on all {n} pictures are **exactly** the same.", n=n),
@@ -459,7 +459,7 @@ def _round_trip(run_id: str, mark: int, _run: Run) -> tuple[bytes, int, int, dic
 
 
 def test(_made: Made) -> None:
-    """Open the test set once, and hold its score against that of validation."""
+    """Open the test set once, and compare its score with that of validation."""
     picked = _chosen()
     if picked is None:
         return
@@ -474,12 +474,12 @@ def test(_made: Made) -> None:
             help=_("After this, change nothing."),
         )
         return
-    promised = _evaluated(picked[1], "validation")
+    validated = _evaluated(picked[1], "validation")
     tested = _evaluated(picked[1], "test")
     names = _("validation"), _("test")
     shares = conclusions.shares_right(
         (name, evaluated.n_right, len(evaluated.truth))
-        for name, evaluated in zip(names, (promised, tested), strict=True)
+        for name, evaluated in zip(names, (validated, tested), strict=True)
     )
     look = {
         "colour": [COLOURS["validation"], COLOURS["test"]],
@@ -488,29 +488,29 @@ def test(_made: Made) -> None:
     }
     figure = by_group(shares, "", look=look, labels={"accuracy": _("pictures right")}, height=222)
     show.figure(figure, _("Mark: measured; line: 95% confidence."), key="practice-promise")
-    st.markdown(_verdict(_(STUDY.arm(picked[0]).label), promised, tested))
+    st.markdown(_verdict(_(STUDY.arm(picked[0]).label), validated, tested))
     _luck(tested)
     show.code(conclusions.expected_best)
 
 
-def _verdict(name: str, promised: Answers, tested: Answers) -> str:
+def _verdict(name: str, validated: Answers, tested: Answers) -> str:
     low, high = conclusions.wilson(tested.n_right, len(tested.truth))
-    words = paragraph(
+    result = paragraph(
         "practice/tested",
         name=name,
-        promise=show.percent(promised.accuracy),
+        promise=show.percent(validated.accuracy),
         truth=show.percent(tested.accuracy),
         low=show.percent(low),
         high=show.percent(high),
         n=f"{len(tested.truth):,}",
     )
-    if promised.accuracy > high:
+    if validated.accuracy > high:
         verdict = _("Validation lies above the interval: too good to be true.")
-    elif promised.accuracy < low:
+    elif validated.accuracy < low:
         verdict = _("Validation lies below the interval: easier test pictures, by chance.")
     else:
         verdict = _("Validation lies within the interval: it was honest.")
-    return f"{words} {verdict}"
+    return f"{result} {verdict}"
 
 
 def _luck(tested: Answers) -> None:

@@ -26,10 +26,10 @@ _MAX_NAMES = 5
 
 def page() -> None:
     show.header("own-data")
-    asked = view.ask(upload.OwnData, upload.SCOPE)
-    kind, own = asked.kind, upload.shown_set(asked, _sets(asked.kind))
+    settings = view.ask(upload.OwnData, upload.SCOPE)
+    kind, own = settings.kind, upload.shown_set(settings, _sets(settings.kind))
     left, right = st.columns([5, 2], gap="medium")
-    with right:  # drawn first: what is added is shown on the left
+    with right:  # drawn first: the left shows what is added here
         unsaved = upload.add(kind)
         _rows(kind, None if unsaved is not None else own)
     if own is None:
@@ -40,8 +40,9 @@ def page() -> None:
             report.preview(unsaved)
         elif own is not None and own.problem is not None:
             st.header(escape(own.name), anchor=False)
-            words = N_("This data set is damaged: {what}. Remove and add it again.")
-            show.problem(N_(words, what=own.problem))
+            show.problem(
+                N_("This data set is damaged: {what}. Remove and add it again.", what=own.problem)
+            )
         elif own is not None:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.header(escape(own.name), anchor=False, width="content")
@@ -70,11 +71,7 @@ def _offers(own: UserSet) -> None:
             icon=":material/play_arrow:",
         )
         is_edited = st.button(
-            _("Configure"),
-            key=f"own-form-{proposal.name}",
-            type="tertiary",
-            icon=":material/tune:",
-            help=_("Change its settings on Train."),
+            _("Configure"), key=f"own-form-{proposal.name}", type="tertiary", icon=":material/tune:"
         )
     steps, time = f"{experiment.trained.steps:,}", run_time.estimate_text_now(experiment)
     st.caption(f"**{_('{steps} steps, {time}', steps=steps, time=time)}**. {_(proposal.why)}")
@@ -119,7 +116,16 @@ def _row(own: UserSet, runs: Sequence[Run], *, is_shown: bool) -> None:
             on_click=upload.begin_with,
             args=(own.id,),
         )
-        st.caption(_facts(own), width="stretch")
+        if own.problem is not None:
+            facts = _("damaged")
+        else:
+            n = sum(own.counts.values())
+            facts = show.joined(
+                ngettext("{n:,} example", "{n:,} examples", n, n=n),
+                show.size(own.n_bytes),
+                _("built in") if own.is_example else show.ago(own.kept) if own.kept else "",
+            )
+        st.caption(facts, width="stretch")
         if not own.is_example:
             st.button(
                 _("Remove {name}", name=escape(own.name)),
@@ -129,15 +135,6 @@ def _row(own: UserSet, runs: Sequence[Run], *, is_shown: bool) -> None:
                 help=_used_by(runs) or None,
                 on_click=partial(_change, own_sets.remove, own.id, show_next=""),
             )
-
-
-def _facts(own: UserSet) -> str:
-    n = sum(own.counts.values())
-    if own.problem is not None:
-        return _("damaged")
-    whose = _("built in") if own.is_example else show.ago(own.kept) if own.kept else ""
-    parts = [ngettext("{n:,} example", "{n:,} examples", n, n=n), show.size(own.n_bytes), whose]
-    return " · ".join(part for part in parts if part)
 
 
 def _used_by(runs: Sequence[Run]) -> str:
@@ -163,10 +160,10 @@ def _removed_row(own: UserSet, runs: Sequence[Run]) -> None:
         )
 
 
-def _change(work: Callable[..., object], set_id: str, *, show_next: str) -> None:
-    """Remove a set or undo that, then show another one."""
+def _change(action: Callable[..., object], set_id: str, *, show_next: str) -> None:
+    """Remove or restore a set, then show another one."""
     try:
-        work(set_id, store=runs_access.store(), visitor=visitors.visitor())
+        action(set_id, store=runs_access.store(), visitor=visitors.visitor())
     except (ValueError, OSError) as error:
         session.notify(_(error))
         return

@@ -1,4 +1,4 @@
-"""A report on data: how they were read, what is wrong with them, and what they look like."""
+"""A report on data: how they were read, their problems, and a preview."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MAX_UNUSED = 20
 
 @dataclass(frozen=True)
 class Splits:
-    """How pictures are split: as folders or files name it, or at random."""
+    """How pictures are split: as their folders or files say, or at random."""
 
     by: str = view.choice(N_("Splits"), _BY)
     share: int = view.number(
@@ -55,13 +55,13 @@ class Splits:
         15,
         step=5,
         help=N_("The same share of each class."),
-        when=lambda asked: asked.by == "seed",
+        when=lambda chosen: chosen.by == "seed",
         look={"width": 260},
     )
 
 
 def preview(report: Report) -> None:
-    """Show what was read of an upload, and offer to save it."""
+    """Show an upload as it was read, and offer to save it."""
     top = st.container()
     _ask(report)
     if report.kind == "pictures" and report.items:
@@ -105,7 +105,7 @@ def saved(own: UserSet) -> None:
 
 
 def counts(numbers: Mapping[str, int], form: str = "{:,}") -> str:
-    """Return in words how many examples or tokens are in each split."""
+    """Return a text with the number of examples or tokens of each split."""
     n = {part: form.format(numbers.get(part, 0)) for part in SPLITS}
     if not numbers.get("validation"):
         return _("{train} training and validation, {test} test.", **n)
@@ -120,7 +120,7 @@ def _accounted(accounting: Accounting) -> str:
         "answers": ngettext("{n} answer in chats read", "{n} answers in chats read", n, n=total),
     }[accounting.counted]
     parts = [_("{n} kept", n=f"{accounting.kept:,}")]
-    for words, count in (
+    for label, count in (
         (N_("{n} skipped"), accounting.left_out),
         (N_("{n} repeated"), accounting.repeated),
         (N_("{n} blank"), accounting.blank),
@@ -128,7 +128,7 @@ def _accounted(accounting: Accounting) -> str:
         (N_("{n} from the operating system"), accounting.system),
     ):
         if count:
-            parts.append(_(words, n=f"{count:,}"))
+            parts.append(_(label, n=f"{count:,}"))
     return f"{whole}: {', '.join(parts)}."
 
 
@@ -161,14 +161,15 @@ def _download(label: str, file: Callable[[], bytes | str], name: str, mime: str)
 
 
 def _contents(report: Report, *, has_rows: bool) -> None:
-    """Show the first pictures or rows, and how classes and lengths are spread."""
+    """Show the first pictures or rows, and the distribution of classes and lengths."""
     if report.words:
         src, tgt = (f"{len(report.words[at]):,}" for at in (0, -1))
-        words = _("Vocabulary: **{src}** tokens", src=src)
+        sizes = _("Vocabulary: **{src}** tokens", src=src)
         if report.kind == "pairs":
-            both = N_("Vocabulary: **{src}** source tokens, **{tgt}** target tokens")
-            words = _(both, src=src, tgt=tgt)
-        st.markdown(words)
+            sizes = _(
+                "Vocabulary: **{src}** source tokens, **{tgt}** target tokens", src=src, tgt=tgt
+            )
+        st.markdown(sizes)
     if report.kind == "pictures":
         _pictures(report)
     elif has_rows:
@@ -179,16 +180,16 @@ def _contents(report: Report, *, has_rows: bool) -> None:
             key=f"own-data-rows-{report.kind}",
         )
     if report.balance:
-        words = _("Examples per class and split.")
-        show.figure(plots.balance(report.balance), words, key="own-data-balance")
+        caption = _("Examples per class and split.")
+        show.figure(plots.balance(report.balance), caption, key="own-data-balance")
     if report.lengths:
         shown = report.columns[: 1 if report.kind == "labels" else 2]
-        sizes = {_(column): report.lengths[column] for column in shown}
-        show.figure(plots.lengths(sizes), _("Text length in tokens."), key="own-data-lengths")
+        lengths = {_(column): report.lengths[column] for column in shown}
+        show.figure(plots.lengths(lengths), _("Text length in tokens."), key="own-data-lengths")
 
 
 def _pictures(report: Report) -> None:
-    """Show how many pictures there are, of what form, and the first of each class."""
+    """Show the number and form of the pictures, and the first of each class."""
     if not report.items:
         return
     by_class: dict[str, list[Any]] = {label: [] for label in report.balance}
@@ -209,7 +210,7 @@ def _pictures(report: Report) -> None:
 
 
 def _ask(report: Report) -> None:
-    """Ask how data are read that can be read in several ways; the guess is preselected."""
+    """Ask how to read ambiguous data; the guess is preselected."""
     guess, is_texts = report.read_as, report.kind != "pictures"
     encodings = TEXT_ENCODINGS if is_texts else ENCODINGS
     if guess.encoding in {"", *encodings}:
@@ -289,13 +290,13 @@ def _split(read: Report) -> Split:
     is_named = read.split["by"] == "file"
     by = view.choice(N_("Splits"), _BY, "file" if is_named else "seed")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        asked = view.ask(Splits, SCOPE, hidden=() if is_named else ("by",), by=by)
-        if asked.by == "file":
+        splits = view.ask(Splits, SCOPE, hidden=() if is_named else ("by",), by=by)
+        if splits.by == "file":
             return Split(by="file")
         seed = st.number_input(
             _("Test seed"), 0, 9999, 0, key="own-data-seed", persist_state="session", width=150
         )
-    return Split(seed=int(seed), share=asked.share / 100)
+    return Split(seed=int(seed), share=splits.share / 100)
 
 
 class _ColumnsRead(BaseModel):

@@ -1,4 +1,4 @@
-"""An upload before it is saved: what is asked of it, and what was read."""
+"""An upload before it is saved: its options, and the data that were read."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from tfm_core.runs import own_sets
 
 SCOPE = "own-data"
 ROLES = ("first", "second")
-"""Of the columns that are read."""
+"""Roles of the two columns that are read."""
 CUT_AT = {"pairs": 0, "labels": LONGEST}
-"""Tokens at which long texts are cut at first, 0 for never: half a translation is a wrong one."""
+"""Default length of texts in tokens; 0 is no limit, as half a translation is a wrong one."""
 _READ = "own-data-read"
 _HASH = "own-data-hash"  # of the data: what is chosen for them is forgotten when others are read
 _NAMED = "own-data-named"  # key of the name field, and the proposed name
@@ -61,7 +61,7 @@ Files = tuple[tuple[str, bytes], ...]
 
 @dataclass(frozen=True)
 class OwnData:
-    """The kind of data, and the id of the set that is shown."""
+    """The kind of data, and the id of the shown set."""
 
     kind: str = view.choice(
         N_("Data"),
@@ -73,7 +73,7 @@ class OwnData:
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """What pictures are made."""
+    """The form of pictures."""
 
     size: str = view.choice(
         N_("Pixels per side"),
@@ -91,10 +91,10 @@ class PictureOptions:
     )
 
 
-def shown_set(asked: OwnData, sets: Sequence[UserSet]) -> UserSet | None:
+def shown_set(settings: OwnData, sets: Sequence[UserSet]) -> UserSet | None:
     """Return the set from the link or the last choice, else the first one."""
-    own = next((candidate for candidate in sets if candidate.id == asked.set), None)
-    if own is None and asked.set:
+    own = next((candidate for candidate in sets if candidate.id == settings.set), None)
+    if own is None and settings.set:
         show_set("")
         session.rerun()
     return own or next((candidate for candidate in sets if candidate.problem is None), None)
@@ -117,8 +117,8 @@ def _add_pictures(kind: str) -> Report | None:
     st.caption(paragraph("own-data/picture-limit", size=4 * max(SIZES)))
     with st.expander(_("Options"), icon=":material/tune:"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            asked = view.ask(PictureOptions, SCOPE)
-        form = PictureForm(int(asked.size), asked.colour == "grey", asked.fit)
+            options = view.ask(PictureOptions, SCOPE)
+        form = PictureForm(int(options.size), options.colour == "grey", options.fit)
     if not files:
         return None
     chosen = _chosen(kind, files)
@@ -161,7 +161,7 @@ def _add_texts(kind: str) -> Report | None:
                 persist_state="session",
                 help=_("Draws a tenth each for validation and test."),
             )
-        test = _files(label, f"test-{kind}", _("Not used for training.")) or None
+        test = _files(label, f"test-{kind}") or None
     raw = files or pasted
     if not raw:
         return None
@@ -178,7 +178,7 @@ def choice_key(choice: str) -> str:
 
 
 def _chosen(kind: str, raw: Files | str) -> ReadAs:
-    """Return what was chosen for these data on how they are read."""
+    """Return the chosen ways to read these data."""
     st.session_state[_HASH] = str(hash((kind, raw)))
     names = ("encoding", "merges_labels", "folders", "is_turned")
     chosen = {name: st.session_state.get(choice_key(name)) for name in names}
@@ -192,7 +192,7 @@ def _chosen(kind: str, raw: Files | str) -> ReadAs:
     return ReadAs(**chosen, layout=layout, cut_at=max(2, cut_at) if cut_at else None)
 
 
-def _files(label: str, name: str, help_text: str) -> Files:
+def _files(label: str, name: str, help_text: str | None = None) -> Files:
     uploaded = st.file_uploader(
         label,
         accept_multiple_files=True,
@@ -211,8 +211,8 @@ def _upload_key(name: str) -> str:
 def _common_name(files: Files) -> str:
     """Return the common leading words of file names, else the first name."""
     words = [re.split(r"(?=[-_. ])", name) for name, _content in files]
-    alike = takewhile(lambda one: len(set(one)) == 1, zip(*words, strict=False))
-    return "".join(one[0] for one in alike) or files[0][0]
+    shared = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+    return "".join(column[0] for column in shared) or files[0][0]
 
 
 def example(kind: str) -> Report | None:
@@ -235,7 +235,7 @@ def begin_anew() -> None:
 
 
 def begin_with(set_id: str) -> None:
-    """Show a set in the place of what was read."""
+    """Show a saved set instead of an upload."""
     begin_anew()
     show_set(set_id)
 

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -9,6 +10,7 @@ from pages.app import show
 from pages.app.navigation import page_table
 from pages.app.navigation.frame import _entries
 from pages.app.navigation.page_table import OLD_ADDRESSES, current_address
+from pages.findings import recipe
 from tests.pages.learn.challenges.test_predict import guessed, labels
 from tests.pages.looking import said, sent
 from tests.pages.made_runs import made_run
@@ -115,6 +117,17 @@ def test_the_table_of_sums_is_that_of_the_chosen_step(recorded):
     app = page("grokking", step="300")
     (_all, trained, new) = re.findall(r"Step (\d+):\*\* ([\d.]+)% .*, ([\d.]+)% of", said(app))[0]
     assert float(trained) > 95 > 60 > float(new)
+
+
+def test_a_line_named_like_the_even_spread_has_the_look_of_its_place(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(recipe, "live_figure", lambda figure, **_more: drawn.append(figure))
+    line = np.array([0.0, 1.0]), np.array([0.5, 0.5])
+    recipe.draw({"": {"even spread": line}}, key="named", name="")
+    recipe.draw({"": {"head": line}}, key="even", name="", even=[line])
+    (named,), (head, even) = ([trace.line for trace in figure.data] for figure in drawn)
+    assert (named.color, named.dash) == (head.color, head.dash)
+    assert (even.color, even.dash) != (head.color, head.dash)
 
 
 def test_a_feature_that_is_switched_on_changes_the_error(recorded):

@@ -70,9 +70,9 @@ def test_kinds_of_tokens_are_counted_at_a_step_of_the_training(recorded):
     app = opened_at(USE, run="recorded-korean")
     steps = steps_of(recorded.get("recorded-korean"))
     (slider,) = app.select_slider
-    assert f"step {slider.value:,}: the share of tokens" in said(app)
+    assert f"step {slider.value:,}: the share of right tokens" in said(app)
     slider.set_value(steps[-1]).run()
-    assert f"step {steps[-1]:,}: the share of tokens" in said(app)
+    assert f"step {steps[-1]:,}: the share of right tokens" in said(app)
 
 
 def test_where_the_run_does_not_fit_a_translator_stands_in_and_is_named(recorded, store):

@@ -170,7 +170,8 @@ def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(busy_
     app.number_input(key=f"run-more-{run.id}").set_value(211).run()
     after = old.replace(steps=422).rate(212)
     assert after > 100 * old.rate(211)
-    assert f"{before} {after:.2g} at the next: the schedule restarts over all 422" in said(app)
+    jump = f"from {old.rate(211):.2g} (step 211) to {after:.2g}, because the schedule restarts"
+    assert f"{jump} over all 422" in said(app)
     app.toggle(key=f"run-low-{run.id}").set_value(True).run()
     assert f"{before} then constant at {old.learning_rate / 10:.2g}." in said(app)
     app.number_input(key=f"run-more-{run.id}").set_value(1_000_000).run()
@@ -184,7 +185,7 @@ def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(busy_
 
 def test_it_says_which_weights_were_tested(store, watch):
     run = learned_run(store, "reverse")
-    assert "Tested: the final weights (step 211); with patience" in said(watch(run.id))
+    assert "Test figures use the final weights (step 211), or with patience" in said(watch(run.id))
     training = run.experiment.training.replace(patience=3)
     patient = run.experiment.replace(training=training.model_dump())
     (run.folder / "experiment.json").write_text(to_json(patient), encoding="utf-8")
@@ -195,7 +196,7 @@ def test_it_says_which_weights_were_tested(store, watch):
         if line.get("split") == "test":
             line["step"] = best
     events.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    assert f"Tested: the best weights by validation (step {best})" in said(watch(run.id))
+    assert f"Test figures use the best weights by validation (step {best})" in said(watch(run.id))
 
 
 def test_a_damaged_run_or_snapshot_is_a_sentence_and_a_way_out(store, watch):

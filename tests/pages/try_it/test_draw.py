@@ -161,7 +161,7 @@ def test_since_when_a_digit_that_was_meant_is_read():
         ((1, 0, 2), 0, None, ("a 2", "step 10 (epoch 2.5)", "80.0%")),
         ((1, 1, 2), 0, None, ("never a 0", "10.0%", "step 0")),
     ):
-        at, sentence = pictures.meant(
+        at, sentence = pictures.verdict(
             of(*answers), index, NAMES, lambda step: f"{step} (epoch {step / 4})"
         )
         assert at == since

@@ -64,7 +64,7 @@ def test_one_press_starts_it_and_the_link_shows_it(
     assert run.meta.owner == plan.owner
     assert run.labels.group == plan.name
     app.run()
-    assert app.dataframe[0].value.iloc[0]["State"] == "trains, waits"
+    assert app.dataframe[0].value.iloc[0]["State"] == "waiting"
     assert ":material/check_circle: done" not in said(app)  # a search that runs is not done
 
 

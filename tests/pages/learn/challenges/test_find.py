@@ -63,7 +63,7 @@ def test_a_round_is_played_or_given_up_and_its_link_opens_the_pair(recorded, ope
 
 def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(recorded, open_page):
     app = open_page(FILE, bug="2")
-    app.session_state["bug-rounds"][TWIN].wanted.append("rate")
+    app.session_state["bug-rounds"][TWIN].queued.append("rate")
     probed(app, "numbers")
     assert len(app.table) == 2
     assert "Probes: 2 of 5" in said(app)
@@ -123,12 +123,12 @@ def test_each_level_has_pairs_of_its_own(recorded, open_page):
             int(level)
         ]
     app = open_page(FILE, bug="3")
-    assert "No pair here yet" in said(app)
+    assert "There is no pair yet" in said(app)
 
 
 def test_without_any_pair_one_press_trains_it(store, open_page):
     app = open_page(FILE, bug="2")
-    assert "No pair here yet" in said(app)
+    assert "There is no pair yet" in said(app)
     assert app.button(key="bug-train")
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.lessons.made import record
 from tests.pages.learn.challenges.test_reach import OWNER, PAGE, opened
@@ -11,13 +10,13 @@ from tests.pages.looking import pressed
 from tests.pages.opening import address_of
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.task import Verdict
-from tfm_core.studies.experiments import DEMONSTRATIONS
+from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS
 
 LESSONS = catalogue.catalogue().lessons
 FIRST, SECOND, *_OTHERS, LAST = LESSONS
 
 
-def links(app: AppTest) -> list[Any]:
+def links(app: Any) -> list[Any]:
     """Return the links to challenges."""
     found = [link.proto for link in app.get("page_link")]
     return [link for link in found if link.page == "challenges" and link.query_string]
@@ -46,6 +45,12 @@ def test_the_gallery_has_a_card_for_every_challenge_that_none_other_looks_like(s
     levels = [card.label.partition(":small[")[2].partition(" ·")[0] for card in cards]
     assert set(levels) == {"easy", "medium", "hard"}
     assert levels[queries.index("bug=1") :][:3] == ["easy", "medium", "hard"]
+
+
+def test_experiments_are_folded_by_theme(store):
+    app = opened(PAGE)
+    folded = [len(links(one)) for one in app.expander if links(one)]
+    assert folded == [len(group) for group in BY_THEME.values()]
 
 
 def test_a_card_says_how_far_the_visitor_is(store):

@@ -64,7 +64,7 @@ def test_one_press_trains_a_set(busy_queue, store, open_page):
 
 def test_pictures_are_read_kept_removed_and_brought_back(store):
     app = opened_at(PAGE, token=TOKEN)
-    assert "Photos from a phone: shrink them first" in words(app)
+    assert "Shrink photos first" in words(app)
     app = taken_in(app, ("bars.zip", BARS))
     said = words(app)
     assert "Read: bars" in said
