@@ -100,8 +100,8 @@ def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence() -> None:
     for query, sentence in [
         ({"v": "2"}, "newer app made this link"),
         ({"v": "99999999999999999999"}, "newer app made this link"),
-        ({"v": "one"}, "“one” is not a whole number"),
-        ({"v": "0"}, "“0” is not a whole number"),
+        ({"v": "one"}, "“one” isn't a whole number"),
+        ({"v": "0"}, "“0” isn't a whole number"),
         ({"preset": "chess"}, "There is no preset “chess”"),
         ({"preset": ""}, "There is no preset “”"),
         ({"made": "by hand"}, "unreadable"),

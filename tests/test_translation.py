@@ -112,7 +112,7 @@ def test_messages_of_f_strings_of_both_branches_and_of_every_error_are_collected
     known = translation.messages()
     assert "All tasks solved" in known  # in an f-string
     assert "Loading PyTorch" in known
-    assert ("{n} operation", "{n} operations") in known
+    assert ("{n} tensor", "{n} tensors") in known
     assert "This run was not trained to label sentences." in known  # a StudentError
 
 

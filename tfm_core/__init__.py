@@ -1,7 +1,26 @@
-"""The engine: configs, layers, models, tasks, training, runs. It never imports streamlit.
+"""Train small Transformers and look inside them. Never imports streamlit.
 
-In a notebook: ``tfm_core.look(model, *inputs)`` records the attention of any PyTorch model, and
-``tfm_core.runs.open("…")`` reads what was trained. Both load when they are first used.
+Read what was trained, here or in the app:
+
+    >>> run = tfm_core.runs.open("recorded-korean")  # an id, the start of one, a name or a folder
+    >>> run.curves()  # a data frame: step, split, loss, accuracy, learning_rate, …
+    >>> run.attention(step=1000, layer=0, example=1).weights  # (heads, queries, keys)
+    >>> run.model()  # the trained torch.nn.Module
+
+Record every attention map of a module of yours, or your own training loop, live in the app:
+
+    >>> tfm_core.look(model, ids)
+    >>> with tfm_core.look.training(model, name="My GPT", probe=ids) as run:
+    ...     run.step(loss)  # after each step of yours
+
+Train without the app:
+
+    >>> from tfm_core.choices.presets import PRESETS
+    >>> from tfm_core.training.loop import build, train
+    >>> trainer = build(PRESETS["translate"].experiment)
+    >>> for event in train(trainer): ...  # frozen events with plain numbers
+
+``docs/architecture.md`` lists the packages and ten files to read.
 """
 
 from __future__ import annotations

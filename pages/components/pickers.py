@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from pages.components.component import component, is_index, is_name
 from pages.i18n import _
-from tfm_core.plots.examples import picture_url
 from tfm_core.plots.palette import COLOURS, DIVERGING, MASKED, SCALES, VERMILION, ThemeName
+from tfm_core.plots.png import picture_url
 from tfm_core.plots.sheet import Cells, Place, SheetLine, described
 from tfm_core.sentences import translated
 

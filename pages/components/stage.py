@@ -28,9 +28,9 @@ from pages.i18n import _
 from tfm_core.inspect.attention.maps import MapView
 from tfm_core.inspect.stage import Shown, Stage
 from tfm_core.plots.described import LINE, LINE_AND_EXTREMES, ONE_VALUE
-from tfm_core.plots.examples import picture_url
 from tfm_core.plots.heads.attention import MANY_KEYS, usual_top
 from tfm_core.plots.palette import COLOURS, MASKED, ORANGE, SCALES
+from tfm_core.plots.png import picture_url
 from tfm_core.plots.training.curves import ROLE_COLOURS
 
 MAX_VALUES = 500_000

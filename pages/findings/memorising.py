@@ -15,7 +15,7 @@ from pages.app.runs import comparison, runs_access
 from pages.findings import recipe
 from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.inspect.curves import track
-from tfm_core.plots.examples import picture_url
+from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 from tfm_core.studies import memorising

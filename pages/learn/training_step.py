@@ -26,8 +26,8 @@ from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import to_json
 from tfm_core.choices.mistakes import MISTAKES, Mistake
 from tfm_core.inspect.attention import trained
-from tfm_core.plots.examples import picture_url
 from tfm_core.plots.model.walk import tensor_map
+from tfm_core.plots.png import picture_url
 from tfm_core.plots.training import training_step as plots
 from tfm_core.probe.types import Floats
 from tfm_core.trace import learning, mistakes, update

@@ -23,7 +23,7 @@ from tfm_core.choices.variants.forms import RESIDUALS
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import named_parameters, parameter_table
 from tfm_core.inspect.attention.trained import no_checkpoint
-from tfm_core.plots.examples import png
+from tfm_core.plots.png import png
 from tfm_core.runs.run import Run
 from tfm_core.trace.equations import equations
 from tfm_core.trace.parts import OpenPart, code_of, parameters_of

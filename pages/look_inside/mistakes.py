@@ -45,7 +45,7 @@ from tfm_core.inspect.errors import (
     worst_texts,
 )
 from tfm_core.plots import examples as plots
-from tfm_core.plots.examples import picture_url
+from tfm_core.plots.png import picture_url
 from tfm_core.plots.writing import marked
 from tfm_core.runs.run import Run
 

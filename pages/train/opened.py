@@ -20,7 +20,7 @@ from tfm_core.choices.config import (
 from tfm_core.choices.config.pretrained_tasks import WITHOUT_HEAD
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.looking.seen import sentence_of
+from tfm_core.looking.unseen import sentence_of
 from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 

@@ -277,7 +277,7 @@ def test_coupled_weight_decay_is_warned_about_and_its_absence_explained():
     assert "Adam sets weight decay to 0" in reason.sentence
     (warning,) = advice(TrainingConfig(optimizer="sgd", weight_decay=0.05))
     assert (warning.field, warning.is_warning) == ("training.weight_decay", True)
-    assert "Weight decay is 0.05; 0 is safe with SGD. SGD adds" in warning.sentence
+    assert "Weight decay is 0.05; 0 is safe with SGD. Momentum accumulates" in warning.sentence
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,9 @@ def test_splits_take_evenly_what_is_left_and_not_too_much():
     assert [len(split) for split in (data.train, data.validation, data.test)] == [3497, 1003, 500]
     counts = torch.bincount(data.validation.labels)
     assert counts.max() - counts.min() <= 1
-    with pytest.raises(ValueError, match="n_validation 4500 uses up the 4500 training"):
+    with pytest.raises(
+        ValueError, match="4500 validation pictures leave none of 4500 for training"
+    ):
         ImageTaskConfig(name="mnist-5000", n_validation=4500)
     data = load_images(ImageTaskConfig(name="mnist-5000", n_validation=4499), seed=0)
     assert len(data.train) == 1

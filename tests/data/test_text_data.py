@@ -305,8 +305,8 @@ def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
 
 def test_texts_that_cannot_be_learned_and_tokens_they_lack_are_named():
     for text, unit, sentence in [
-        ("too short", "characters", "has 9 characters; it must have 20"),
-        ("x" * 200_001, "characters", "has 200,001 characters; it must have 20 to 200,000"),
+        ("too short", "characters", "has 9 characters; it needs 20"),
+        ("x" * 200_001, "characters", "has 200,001 characters; it needs 20 to 200,000"),
         ("a" * 50, "characters", "repeats one token: 'a'"),
         (" " * 50, "characters", "repeats one token"),
         ("incomprehensibilities abound", "words", "has 2 words; it needs 20"),

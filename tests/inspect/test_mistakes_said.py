@@ -97,11 +97,7 @@ def test_the_arithmetic_of_a_cell_divides_as_the_model_does(name):
         ({"norm": "none"}, shared_norm, "This model has no norms"),
         ({"mistakes": "shared-norm"}, shared_norm, "already shares one norm"),
         ({"norm": "none"}, residual_from_norm, "This model has no norms"),
-        (
-            {"mistakes": "no-residuals"},
-            residual_from_norm,
-            "already has a mistake in its residuals",
-        ),
+        ({"mistakes": "no-residuals"}, residual_from_norm, "residuals already have a mistake"),
     ],
 )
 def test_a_mistake_that_a_model_makes_already_is_not_shown_again(settings, make, sentence):

@@ -141,7 +141,7 @@ def test_the_command_prints_a_table_and_says_which_lines_are_bad(
     good.write_text(f"{line_of(lesson, store)}\n{line_of(lesson, store, BEN)}\n", encoding="utf-8")
     assert main(["lesson", "verify", str(good)]) == 0
     assert [row.split()[0] for row in capsys.readouterr().out.splitlines()] == [
-        "standing",
+        "status",
         "good",
         "good",
     ]

@@ -138,7 +138,7 @@ def test_every_answer_of_a_stop_is_judged_as_its_run_answers(name: str) -> None:
         assert stop.query(run)["run"] == run.id
         asked = stop.asked(of(run))
         if asked is None:
-            with pytest.raises(StudentError, match="The run will answer"):
+            with pytest.raises(StudentError, match="what the run shows"):
                 stop.judge("", of(run))
             continue
         verdicts = {option: stop.judge(option, of(run)).is_right for option in asked.options}

@@ -26,7 +26,7 @@ from tfm_core.looking.file import FORMAT, MARK
 from tfm_core.looking.foreign import stacks_of
 from tfm_core.looking.opening import left_out, open_look
 from tfm_core.looking.result import Look
-from tfm_core.looking.seen import sentence_of
+from tfm_core.looking.unseen import sentence_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.notebook import OpenedRun
 from tfm_core.runs.run import Run

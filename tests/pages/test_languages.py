@@ -12,6 +12,7 @@ from pages.app.navigation import page_table
 from pages.app.navigation.page_table import current_address
 from tests.pages import pseudo
 from tfm_core import languages
+from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.lessons import catalogue as lessons
 
@@ -26,6 +27,7 @@ EXCEPTIONS = (  # what stays as it is in every language
     r"Four shapes",  # the name of a set
     r"[A-Z][a-z ,]+\.",  # an example sentence of a task
     r"(Models|love|the|cat|n_heads|d_model|BERT-(base|large)|BART-base|T5-(small|base))",
+    *(re.escape(known.label) for known in ARCHITECTURES.values()),  # names of published models
 )
 OF_PAGES = {
     "numbers": [re.escape(name) for name in OPERATIONS],

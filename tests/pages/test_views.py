@@ -381,7 +381,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
 }
 
 
-CHANGING = ("A recorded run:", "A training step takes")
+CHANGING = ("A recorded run,", "A training step takes")
 """How what may change begins: nobody chose the run, unlike a link's; a time is measured later."""
 
 

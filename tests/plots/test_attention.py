@@ -196,7 +196,7 @@ def test_what_came_is_marked_framed_and_told_and_never_markup():
     assert figure.layout.yaxis.ticktext[1] == "b ◀ actual, rank 2"
     figure = guesses(best, EVIL, 0.001, 31)
     assert len(figure.data[0].x) == 3
-    assert figure.layout.yaxis.ticktext[2].endswith("◀ came, no. 31")
+    assert figure.layout.yaxis.ticktext[2].endswith("◀ actual, rank 31")
     assert "<img" not in figure.to_json()
     html = surprise_text(("a", EVIL, "b"), np.log([1.0, 64.0, 2.0]), 2, " ")
     assert "2: 6.00 bits (4.16 nats), p = 0.0156" in html

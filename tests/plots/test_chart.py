@@ -23,7 +23,6 @@ from tfm_core.inspect.tensors.sight import InputSpec, run_operation
 from tfm_core.plots import sheet
 from tfm_core.plots.chart import cells, chart
 from tfm_core.plots.described import MAX_TRACES, described, line, scatter
-from tfm_core.plots.examples import picture_url, png, png_url
 from tfm_core.plots.export import csv, map_svg, map_table, page
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
@@ -31,6 +30,7 @@ from tfm_core.plots.model import tensor_ops
 from tfm_core.plots.model.tensor_ops import Colours
 from tfm_core.plots.model.walk import treemap
 from tfm_core.plots.palette import BACKGROUNDS, COLOURS, INKS, MASKED, SCALES, ThemeName, contrast
+from tfm_core.plots.png import picture_url, png, png_url
 from tfm_core.plots.sheet import written
 from tfm_core.sentences import N_, Sentence
 

@@ -13,7 +13,7 @@ from tests.sweeps.made import HEADS, RATES, a_plan
 from tests.trace.test_learning import chosen
 from tfm_core.inspect.speed.report import BenchmarkCase
 from tfm_core.plots.chart import LOOKS
-from tfm_core.plots.examples import picture_url
+from tfm_core.plots.png import picture_url
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.plots.training import training_step
 from tfm_core.plots.training.comparison import (

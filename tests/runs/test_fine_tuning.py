@@ -199,7 +199,7 @@ def test_bad_input_gets_a_sentence(opened, own, store):
         (writer, labels, Part(), "this model needs"),
         (reader, own("text"), Part(), "this model needs"),
         (reader, labels, Part("lora", rank=99), "rank is 99"),
-        (reader, labels, Part("last", 5), "last 5 layers"),
+        (reader, labels, Part("last", 5), "at most 2: the model has no more layers"),
         (reader, own("labels", SENTENCES + "\n" + "the " * 99 + "\tgood"), Part(), "too long"),
         (writer, own("text", "abcdefghijklmnopqrstuvwxyz", "characters"), Part(), "it needs 40"),
     ]:

@@ -178,8 +178,8 @@ def test_a_server_that_only_shows_takes_no_run_and_says_so(store, end, monkeypat
     ("state", "sentence"),
     [
         ("finished", "Train a copy further"),
-        ("queued", "There is nothing to resume"),
-        ("running", "There is nothing to resume"),
+        ("queued", "already training or waiting"),
+        ("running", "already training or waiting"),
     ],
 )
 def test_only_a_run_that_ended_early_is_resumed(store, make_queue, state, sentence):

@@ -93,7 +93,7 @@ def test_every_recorded_run_has_curves_attention_and_figures(folder) -> None:
 def test_what_is_not_there_or_cannot_be_drawn_is_said(korean, store) -> None:
     for asked, sentence in [
         ({"step": 999}, "There is no snapshot of step 999; the nearest of"),
-        ({"layer": 9}, "There is no layer 9: there are 3"),
+        ({"layer": 9}, "There is no layer 9; the last is 2, counting from 0"),
         ({"layer": -1}, "There is no layer -1"),
         ({"kind": "patches"}, "no attention 'patches', only encoder, decoder, cross"),
         ({"example": 99}, "There is no example 99"),

@@ -51,13 +51,13 @@ def test_runs_are_judged_by_spikes_guessing_last_steps_and_floors(ended):
     found = ended(3.1, 40.0, 88.25, validation=91.0).outcome
     assert (found.kind, found.repeats) == ("diverged", False)
     assert "the loss is 91.00" in found.sentence
-    assert "guessing has 3.00" in found.sentence
+    assert "guessing gives 3.00" in found.sentence
     found = ended(3.1, 1575.4, 40.0, 2.9, validation=2.81).outcome
     assert found.kind == "diverged"
     assert "at step 2: the loss is 2.81" in found.sentence
     found = ended(3.2, 3.1, 3.05, validation=2.95).outcome
     assert found.kind == "at-chance"
-    assert "the loss is 2.95, of guessing 3.00" in found.sentence
+    assert "the loss is 2.95; guessing gives 3.00" in found.sentence
     assert ended(3.2, 3.1, 3.05).outcome.kind == "at-chance"
     assert ended(*[3.0] * 5, *[0.5] * 30).outcome is None
     assert ended(3.1, 2.8, validation=2.75).outcome.kind == "at-chance"

@@ -80,7 +80,7 @@ def test_a_stranger_keeps_so_many_sets_and_no_more(store, monkeypatch):
     monkeypatch.setattr(own_sets, "MAX_PER_VISITOR", 2)
     for name in ("one", "two"):
         kept(store, name=name)
-    with pytest.raises(LimitReached, match="You have 2 data sets"):
+    with pytest.raises(LimitReached, match="limit of 2 data sets"):
         kept(store, name="three")
     kept(store, name="two")  # that is there already
     kept(store, THEIRS, name="three")

@@ -228,7 +228,7 @@ def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waitin
     wait_until(lambda: sound.status.state == "finished", "the sound run trains")
     wait_until(lambda: broken.status.state == "failed", "the broken one was tried")
     assert broken.status.reason == broken.problem
-    assert forged.status.reason.startswith("This run is damaged (status.json")
+    assert forged.status.reason.startswith("This run is damaged (the value of “pid” in status.json")
 
 
 def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(

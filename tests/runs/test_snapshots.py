@@ -77,7 +77,7 @@ def test_steps_are_listed_in_order_without_what_is_damaged(store):
     assert run.snapshot(13).step == 13
     with pytest.raises(ValueError, match=r"00000007.safetensors is damaged"):
         run.snapshot(7)
-    with pytest.raises(ValueError, match="There is no snapshot 5 here"):
+    with pytest.raises(ValueError, match="There is no snapshot of step 5"):
         run.snapshot(5)
 
 

@@ -327,7 +327,7 @@ def test_the_command_line_goes_on_elsewhere_and_says_what_changes(store, monkeyp
 
     assert main(["resume", run.id, "--device", "cpu"]) == 0
     said = capsys.readouterr().err
-    assert "continue as on cuda:0" in said
+    assert "continues as on cuda:0" in said
     assert "Dropout draws different values." in said
-    assert "The precision stays bf16" in said
+    assert "Still bf16" in said
     assert Run(run.folder).status.state == "finished"

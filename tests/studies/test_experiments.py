@@ -225,7 +225,7 @@ def test_who_is_right_only_with_the_truth_before_it_is_fooled_and_no_other():
     found = comparing.fooled(honest, cheat)
     assert found.kind == "fooled"
     assert "98.9% of unseen sequences right" in found.sentence
-    assert "**1.5%** of 200 right; “usual” 96.5%" in found.sentence
+    assert "**1.5%** of 200 right (“usual” 96.5%)" in found.sentence
     assert "look perfect" in found.sentence
     honest, other = (result(name, written=Generated(0.965, 200)) for name in ("usual", "no mask"))
     found = comparing.fooled(honest, other)
@@ -287,7 +287,8 @@ def test_smoothing_gradients_and_probabilities_are_held_against_what_they_are():
 
 
 @pytest.mark.parametrize(
-    ("second", "words"), [(0.8, "puts 80%"), (0.1, "look alike"), (0.31, "both put as much")]
+    ("second", "words"),
+    [(0.8, "puts 80%"), (0.1, "look alike"), (0.31, "both put a similar share")],
 )
 def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
     found = comparing.sharpened(result(sharpness=0.3), result("other", sharpness=second))

@@ -105,9 +105,9 @@ def test_mistakes_change_the_loss_or_crash_where_there_are_blocks():
     after = train_both(pair, "dropout-after-norm")
     assert all(0 < loss < dropped["right"] for loss in after)
     assert after[0] != after[1]
-    with pytest.raises(StudentError, match="The mistake “Score that"):
+    with pytest.raises(StudentError, match="The mistake “Score linear in"):
         train_both(pair, "linear-score")
-    with pytest.raises(StudentError, match="The mistake “Score that"):
+    with pytest.raises(StudentError, match="The mistake “Score linear in"):
         in_model(pair, "linear-score")
     recurrent = in_model(start(chosen("recurrent")), "linear-score")
     assert recurrent["wrong"] != recurrent["right"]

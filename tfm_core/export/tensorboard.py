@@ -21,7 +21,7 @@ import numpy.typing as npt
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
 from tfm_core.facts.batches import Batches
-from tfm_core.plots.examples import png
+from tfm_core.plots.png import png
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run

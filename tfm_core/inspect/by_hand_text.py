@@ -258,7 +258,7 @@ def about_heads(vectors: Floats, n_heads: int) -> Question:
         width,
         Paragraph("by_hand/head-scale", **values),
         wrong={
-            d_model: N_("That is the whole query."),
+            d_model: N_("That is the query of all heads."),
             n_heads: N_("That is the number of heads."),
         },
         hint=N_("The heads share a word's numbers equally."),

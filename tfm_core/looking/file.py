@@ -18,7 +18,8 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tfm_core.looking.seen import AttentionMap, Seen, sentence_of
+from tfm_core.looking.seen import AttentionMap, Seen
+from tfm_core.looking.unseen import sentence_of
 from tfm_core.looking.vectors import Vectors
 from tfm_core.probe.form import problem_of
 from tfm_core.reading import Unreadable, json_of, open_tensors

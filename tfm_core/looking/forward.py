@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfm_core.looking import seen
+from tfm_core.looking import unseen
 from tfm_core.looking.layout import Place
 from tfm_core.looking.recorder import Recorder
 from tfm_core.looking.result import Look
@@ -67,7 +67,7 @@ def forward(
         raise StudentError(
             "The maps take {size}, more than the {most} allowed. Keep some layers, such as "
             "layers=['{name}'], or the first positions, such as crop=128.",
-            **seen.sizes(recorder.bytes, most_bytes),
+            **unseen.sizes(recorder.bytes, most_bytes),
             name=next(filter(None, recorder.modules), "*"),
         )
     if recorder.n_empty and not recorder.found:
@@ -185,30 +185,30 @@ def _check_tokens(look: Look) -> None:
 def _unseen(recorder: Recorder, most_bytes: int) -> tuple[Sentence, ...]:
     """Return a sentence for each attention that showed no weights, and for what was left out."""
     found = [
-        Sentence(seen.OPAQUE.template, {"module": module or seen.WHOLE, "operation": operation})
+        Sentence(unseen.OPAQUE.template, {"module": module or unseen.WHOLE, "operation": operation})
         for module, operation in recorder.opaque.items()
     ]
     found += [
-        Sentence(seen.CHANGED.template, {"module": module or seen.WHOLE})
+        Sentence(unseen.CHANGED.template, {"module": module or unseen.WHOLE})
         for module in recorder.unused()
     ]
     found += [
-        Sentence(seen.CHANNELS.template, {"module": module or seen.WHOLE})
+        Sentence(unseen.CHANNELS.template, {"module": module or unseen.WHOLE})
         for module in recorder.channels
     ]
     if mixing := [one for one in recorder.mixing if one not in recorder.modules]:
-        names = ", ".join(one or seen.WHOLE for one in mixing[:3])
+        names = ", ".join(one or unseen.WHOLE for one in mixing[:3])
         values = {"names": f"{names}, …" if len(mixing) > 3 else names, "n": len(mixing)}
-        found.append(Sentence(seen.MIXING.template, values))
+        found.append(Sentence(unseen.MIXING.template, values))
     size = recorder.bytes + recorder.vector_bytes
     if size > most_bytes:
         values = {
-            **seen.sizes(size, most_bytes),
+            **unseen.sizes(size, most_bytes),
             "name": next(filter(None, recorder.modules), "*"),
         }
-        found.append(Sentence(seen.NO_ROOM.template, values))
+        found.append(Sentence(unseen.NO_ROOM.template, values))
     if not recorder.modules and not found:
-        found = [seen.NONE]
+        found = [unseen.NONE]
     return tuple(found)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.data.vocabulary import text_of_names
 from tfm_core.looking.foreign import Stacks, stacks_of
-from tfm_core.looking.seen import Seen, sizes
+from tfm_core.looking.seen import Seen
+from tfm_core.looking.unseen import sizes
 from tfm_core.probe.form import MAX_EXAMPLES
 from tfm_core.runs import snapshots
 from tfm_core.runs.run import Run

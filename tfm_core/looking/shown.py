@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.maps import MapView
 from tfm_core.looking.seen import AttentionMap, Seen
-from tfm_core.plots.examples import png_url
 from tfm_core.plots.export import cell_colours, map_svg
 from tfm_core.plots.heads.attention import head_map, usual_top
 from tfm_core.plots.kinds import template
 from tfm_core.plots.palette import SCALES, ThemeName
+from tfm_core.plots.png import png_url
 from tfm_core.sentences import N_, StudentError
 
 _MAX_MAPS, _MAX_HEADS, _SIDE, _MAX_CELLS = 48, 32, 96, 192

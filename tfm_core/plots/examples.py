@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from html import escape
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.errors import N_BINS
@@ -20,8 +16,12 @@ from tfm_core.plots.chart import Details, Look, cells, chart
 from tfm_core.plots.heads.attention import Theme
 from tfm_core.plots.kinds import frame
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
+from tfm_core.plots.png import picture_url
 from tfm_core.plots.writing import marked
 from tfm_core.sentences import N_
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _ERRORS: dict[Theme, tuple[str, str]] = {
     "light": ("#fbe3d0", "#d55e00"),
@@ -152,34 +152,6 @@ def reliability(bins: pd.DataFrame, n_bins: int = N_BINS) -> go.Figure:
     )
 
 
-Pixels = npt.NDArray[np.uint8]
-
-
-def png(pixels: Pixels) -> bytes:
-    """Return pixels as a PNG file, lossless: (height, width) grey or (height, width, 3) colours."""
-    from PIL import Image  # many figures have no picture
-
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG")
-    return file.getvalue()
-
-
-def png_url(pixels: Pixels) -> str:
-    """Return pixels, shaped as for ``png``, as a data address."""
-    return f"data:image/png;base64,{b64encode(png(pixels)).decode()}"
-
-
-def picture_url(picture: npt.NDArray[Any]) -> str:
-    """Return a picture of a data set, uint8 (C, height, width) with 1 or 3 channels, likewise."""
-    return _picture_url(picture.tobytes(), picture.shape)
-
-
-@lru_cache(maxsize=1024)
-def _picture_url(content: bytes, shape: tuple[int, ...]) -> str:
-    picture = np.frombuffer(content, np.uint8).reshape(shape)
-    return png_url(picture[0] if len(picture) == 1 else np.moveaxis(picture, 0, -1))
-
-
 PARTS = ("train", "validation", "test")
 _NAMES = {"train": N_("training"), "validation": N_("validation"), "test": N_("test")}
 _PATTERNS = {"train": "", "validation": "/", "test": "x"}
@@ -251,6 +223,8 @@ def balance(table: Mapping[str, Sequence[int]], *, height: int = 240) -> go.Figu
 
 def lengths(sizes: Mapping[str, Sequence[int]]) -> go.Figure:
     """Draw how many texts of each column have each length, in tokens."""
+    import pandas as pd  # Home needs pictures from here, and no tables
+
     parts = []
     for name, values in list(sizes.items())[:2]:
         counts = np.bincount(values)

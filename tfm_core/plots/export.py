@@ -13,10 +13,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.maps import MapView
-from tfm_core.plots.examples import png_url
 from tfm_core.plots.heads.attention import Theme, top_of
 from tfm_core.plots.kinds import FONT, template
 from tfm_core.plots.palette import BACKGROUNDS, INKS, MASKED, SCALES
+from tfm_core.plots.png import png_url
 from tfm_core.plots.sheet import colours_at
 from tfm_core.plots.writing import marked
 from tfm_core.sentences import N_, Say, translated

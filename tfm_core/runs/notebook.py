@@ -177,9 +177,9 @@ class OpenedRun:
         modules = known[chosen]
         if layer is not None and not 0 <= layer < len(modules):
             raise StudentError(
-                "There is no layer {layer}; the {n} layers are numbered from 0.",
+                "There is no layer {layer}; the last is {last}, counting from 0.",
                 layer=layer,
-                n=len(modules),
+                last=len(modules) - 1,
             )
         snapshot = self._snapshot(step)
         item = self._item(example, snapshot)

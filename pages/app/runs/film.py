@@ -30,7 +30,7 @@ from tfm_core.choices.config import family_label
 from tfm_core.choices.config.base import Config
 from tfm_core.inspect import stage as stages
 from tfm_core.made_with import versions
-from tfm_core.plots.examples import picture_url
+from tfm_core.plots.png import picture_url
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from tfm_core.inspect.answers import Answers
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.errors import GROUPINGS, validation_picture, worst_answers
 from tfm_core.inspect.errors import confusion as confusion_table
-from tfm_core.plots.examples import balance, by_group, confusion, picture_url
+from tfm_core.plots.examples import balance, by_group, confusion
 from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.png import picture_url
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.probe.types import Floats
 from tfm_core.runs.outcome import overfit

@@ -45,7 +45,7 @@ def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(store, op
     app = open_page("learn/numbers/page.py", figure="embeddings")
     said = " ".join(caption.value for caption in app.caption)
     assert "A recorded run, because none of yours fits this page" in said
-    assert "you have not trained" not in said
+    assert "you have no runs yet" not in said
 
 
 @pytest.mark.usefixtures("recorded")

@@ -121,7 +121,7 @@ def test_a_missing_and_a_damaged_run_are_a_sentence_each_and_the_rest_is_drawn(s
     one, broken = made_run(store), damaged_run(store)
     other = made_run(store, experiment=changed(n_heads=1))
     said = shown(open_with(one, "nobody-knows-it", broken, other))
-    assert "There is no run nobody-knows-it here" in said
+    assert "There is no run nobody-knows-it." in said
     assert "**Broken** cannot be compared." in said
     assert "1 head" in said
 

@@ -132,7 +132,7 @@ def test_a_set_that_comes_along_is_the_visitors_and_one_that_does_not_is_named(
     app = dropped(open_page(PAGE, token=TOKEN), bundle(run, with_set=True))
     (own,) = own_sets.listed(store, Visitor(hashed(TOKEN), is_public=True))
     assert own.name == "My pairs"
-    assert "Its data set" not in said(app)
+    assert "To train further" not in said(app)
 
 
 def test_a_set_that_the_server_has_no_room_for_leaves_no_run(

@@ -21,7 +21,7 @@ def test_the_first_visitor_finds_the_stage_read(monkeypatch):
     def fail(*_given: object) -> None:
         raise AssertionError("the snapshots are read again")
 
-    monkeypatch.setattr(stage_view.stages, "read", fail)
+    monkeypatch.setattr(stage_view.stages, "read_stage", fail)
     monkeypatch.setattr(stage_view.moments, "moments", fail)
     stage_view.prepare(recorded)
 

@@ -70,7 +70,7 @@ def test_a_run_without_symptoms_and_one_without_enough_steps_get_no_advice(store
     ("name", "words", "label"),
     [
         ("diverged: translate lr 10 1", "It diverged at step 2", "Start again: learning rate"),
-        ("overfits: sort 1", "overfitted since step 47", "Start again: 1,000 to learn"),
+        ("overfits: sort 1", "overfitted since step 47", "Start again: 1,000 training examples"),
     ],
 )
 def test_a_sick_run_is_told_with_one_press_that_cures_it(store, watch, name, words, label):

@@ -90,7 +90,7 @@ def test_an_interrupted_run_has_one_last_step_that_of_its_curves(store, watch, w
     write_status(run.folder, status.with_process(ProcessId(2**22 + 1, this_host())))
     words = said(watch(run.id))
     assert "Interrupted at step 61." in words
-    assert "ended at step 61: killed" in words.replace("\\", "")
+    assert "ended at step 61: it was killed" in words.replace("\\", "")
     assert str(wrote) not in words
     assert run_words.progress(run.status) == "61 / 100 steps"
     assert "step 61:" in run_words.ended(run)

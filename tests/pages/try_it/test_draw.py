@@ -104,7 +104,7 @@ def test_drawings_are_made_as_mnist_told_of_and_kept_in_the_address(digits):
 
 def test_a_run_that_reads_no_drawings_is_named_and_another_one_shown(digits):
     app = opened(run="recorded-korean")
-    assert "this page needs a model that reads digits" in said(app)
+    assert "This page needs a model that reads digits" in said(app)
     assert app.query_params["run"] == "recorded-korean"
     assert sent(app)["reading"] is not None
 

@@ -58,7 +58,7 @@ def test_a_text_is_read_with_its_surprises_and_written_on(open_page, model):
     assert sum("picked" in look.split() for look, _token in tokens) == 1
     assert "guess no." in said(app)
     app.slider(key="read-token").set_value(2).run()
-    assert "Token 2, **dog**" in said(app)
+    assert "**dog** (token 2)" in said(app)
     app = open_page(PAGE, view="continue")
     app.number_input(key="write-sample-length").set_value(5).run()
     first, other = (len(written(app, seed)) for seed in range(2))
@@ -112,8 +112,8 @@ def test_a_configuration_of_before_that_holds_its_text_opens_and_can_be_made_a_s
     app = open_page("train/page.py")
     app.session_state["draft"] = Draft(values)
     app.run()
-    assert "The configuration contains this text" in said(app)
-    assert "does not contain your pasted text" in part_of(app, "copy_link").json
+    assert "Links leave out this text" in said(app)
+    assert "leaves out your pasted text" in part_of(app, "copy_link").json
     app.button(key="corpus-text-keep").click().run()
     task = Experiment.parse(app.session_state["draft"].values).task
     assert (task.data, task.text) == (sets.listed(store.root / "own-data")[0].id, "")

@@ -82,7 +82,7 @@ def test_another_run_is_tried_in_its_own_way_and_one_that_does_not_fit_is_named(
     app.run()
     assert app.query_params["view"] == "patches"
     app = opened_at(PAGE, run="recorded-korean", view="patches")
-    assert "this page needs a vision transformer" in said(app)
+    assert "This page needs a vision transformer" in said(app)
     assert app.query_params["view"] == "patches"
     app = opened_at(PAGE, view="no-such-view")
     assert "view is “no-such-view” in the link" in app.warning[0].value

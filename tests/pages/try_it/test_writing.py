@@ -90,7 +90,7 @@ def test_the_truth_stands_beside_and_another_run_is_shown_for_what_writes_nothin
     app.button(key="write-known-0").click().run()
     assert "with teacher forcing" in said(app)
     app = opened("recorded-digits")
-    assert "this page needs a model that writes" in said(app)
+    assert "This page needs a model that writes" in said(app)
     assert desk(app)[0]["steps"]
 
 

@@ -338,7 +338,7 @@ class TunedConfig(OpenedWordsConfig):
         if self.trains == "last" and self.n_last > n_layers:
             raise CrossError(
                 "task.n_last",
-                "The model has only {n_layers} layers; choose at most that many.",
+                "Choose at most {n_layers}: the model has no more layers.",
                 n_last=self.n_last,
                 n_layers=n_layers,
             )

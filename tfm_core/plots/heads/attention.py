@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
-from pandas import DataFrame
 
 from tfm_core.inspect.attention.alignment import SCORES
 from tfm_core.inspect.attention.maps import MapView
@@ -33,6 +32,9 @@ from tfm_core.plots.palette import COLOURS, GREY, SKY, VERMILION, ThemeName
 from tfm_core.plots.writing import marked
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Sentence
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 Theme = ThemeName
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column, Columns, share
@@ -22,6 +21,9 @@ from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
 from tfm_core.plots.training.curves import smooth, thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Sentence
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_POINTS, MIN_POINTS, ALL_POINTS = 400, 60, 12_000
 MAX_HOVERED = 12

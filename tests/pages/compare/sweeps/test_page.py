@@ -189,7 +189,7 @@ def test_any_experiment_and_any_setting_can_be_swept(driver: Driver, open_page: 
 def test_a_link_to_a_sweep_that_is_not_here_says_so(driver: Driver, open_page: Open) -> None:
     app = open_page(PAGE, sweep="nobodys-sweep")
     assert not app.exception
-    assert "There is no sweep nobodys-sweep here" in said(app)
+    assert "There is no sweep nobodys-sweep." in said(app)
     assert not app.button(key="sweeps-start").disabled
 
 

@@ -150,7 +150,7 @@ OF_RUNS = ["train", "attention", "build", "compare"]
 def test_no_page_opens_a_suspect(suspect, open_page, name):
     app = open_page(PAGES[name].file, run=suspect.id)
     assert app.session_state["page"] == "challenges"
-    assert "hides a bug" in said(app)
+    assert f"Find the bug in “{suspect.meta.name}”" in said(app)
     assert HIDDEN.label not in said(app)
     assert f"run={suspect.id}" not in str(links(app))
 
@@ -178,4 +178,4 @@ def test_a_suspect_is_a_run_like_others_once_its_bug_is_known(suspect, recorded,
     assert runs_access.is_hidden(suspect) is False
     app.query_params["run"] = suspect.id
     assert app.run().session_state["page"] == "challenges"
-    assert "hides a bug" not in said(app)
+    assert f"Find the bug in “{suspect.meta.name}”" not in said(app)

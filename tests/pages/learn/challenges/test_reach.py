@@ -41,7 +41,7 @@ def test_a_question_is_answered_wrong_then_right_and_both_are_kept(store):
     assert app.title[0].value == "The aligning head"
     app.number_input(key=WIDTH).set_value(48.0)
     pressed(app, "Check")
-    assert "That is the whole query" in said(app)
+    assert "That is the query of all heads" in said(app)
     app.number_input(key=WIDTH).set_value(12.0)
     pressed(app, "Check")
     assert "The heads share the 48 numbers" in said(app)
@@ -273,7 +273,7 @@ def test_a_score_is_sent_only_to_a_site_that_may_frame_the_app(store, monkeypatc
 
     app = opened(PAGE, lesson="aligning-head", frame=frame)
     scores = sent(app, "lesson_score")
-    assert ("may not get its score" in said(app)) != is_sent
+    assert ("isn't allowed to receive its score" in said(app)) != is_sent
     assert [score["origin"] for score in scores] == [frame] * is_sent
     if is_sent:
         message = {"type": "tfm-lesson", "lesson": "aligning-head", "solved": 0, "tasks": 3}

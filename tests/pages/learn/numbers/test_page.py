@@ -53,7 +53,7 @@ def test_a_product_and_a_row_are_equal_and_neighbours_change(recorded, open_page
 
 def test_a_run_without_words_or_a_checkpoint_says_so_and_leads_on(recorded, open_page, store):
     app = open_page(PAGE, run="recorded-digits")
-    assert "no word table" in said(app)
+    assert "no word embeddings" in said(app)
     app.button(key="words-open").click().run()
     assert "English to Korean, recorded" in said(app)
     run = made_run(store, experiment=PRESETS["translate"].experiment, state="finished")

@@ -76,4 +76,4 @@ def test_a_look_of_maps_alone_offers_no_other_kind_and_says_that_it_has_no_queri
     at = opened(run, deeper="heads")
     assert not at.error
     at = opened(run, view="arithmetic", cell="1,1")
-    assert "no queries" in " ".join(one.value for one in at.error)
+    assert "No queries, keys and values were recorded" in " ".join(one.value for one in at.error)
