@@ -8,6 +8,7 @@ from playwright.sync_api import Page
 
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import text_task
+from tfm_core.facts.architectures import ARCHITECTURES
 
 LISTEN = """if (!window.drawnTexts) {
     window.drawnTexts = new Set();
@@ -22,6 +23,7 @@ _TEXTS = (Path(__file__).parent / "untranslated.js").read_text(encoding="utf-8")
 _STAYS = (
     r"English",  # the name of a language is in that language
     r"[A-Z]\w*-(base|large|small)",  # models
+    *(re.escape(known.label) for known in ARCHITECTURES.values()),
     r"https?://.*|data:.*",
     r"[•\W\d]*[A-Z]{2,}[\w., •]*",  # PNG, CPU, TOML
     r"\W*<\w+>.*",  # tokens such as <eos>

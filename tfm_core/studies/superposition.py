@@ -46,7 +46,7 @@ DENSITIES: Floats = 20.0 ** -np.linspace(0, 1, N_SPARSITIES)
 """How often a feature is there, 1 to 1/20; a feature that is there is uniform from 0 to 1."""
 SPARSITIES: Floats = 1 - DENSITIES
 SHARES = Columns(
-    sparsity=Column(N_("sparsity: share of time a feature is off"), axis={"type": "category"}),
+    sparsity=Column(N_("sparsity (share of zeros)"), axis={"type": "category"}),
     value=Column(
         N_("loss relative to keeping nothing"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}
     ),

@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 
 CLASSES = (
-    "people",
-    "animals",
-    "food",
-    "things",
-    "place",
+    N_("people"),
+    N_("animals"),
+    N_("food"),
+    N_("things"),
+    N_("place"),
     N_("verb, present"),
     N_("verb, past"),
-    "adjective",
-    "time",
+    N_("adjective"),
+    N_("time"),
     N_("function word"),
     N_("particle or ending"),
-    "digit",
-    "letter",
-    "sign",
-    "word",
-    "special",
+    N_("digit"),
+    N_("letter"),
+    N_("sign"),
+    N_("word"),
+    N_("special"),
 )
 """In the order in which figures and legends show them."""
 
@@ -61,15 +61,16 @@ _CALLED = {
 def word_class(task: str, token: str) -> str:
     """Return the class of a token of a task's vocabulary, one of ``CLASSES``."""
     if token in SPECIALS:
-        return "special"
-    if task == "english-korean":
+        name = "special"
+    elif task == "english-korean":
         name = word_classes().get(token, "word")
-        return _CALLED.get(name, name)
-    if token.isdigit():
-        return "digit"
-    if len(token) == 1:
-        return "letter" if token.isalpha() else "sign"
-    return "word"
+    elif token.isdigit():
+        name = "digit"
+    elif len(token) == 1:
+        name = "letter" if token.isalpha() else "sign"
+    else:
+        name = "word"
+    return CLASSES[CLASSES.index(_CALLED.get(name, name))]  # marked for translation
 
 
 def by_class(classes: tuple[str, ...]) -> list[int]:
