@@ -42,7 +42,7 @@ def at_step(of: Locator, step: str) -> dict[str, object]:
 
 
 def expect_names_and_roles(of: Locator) -> None:
-    expect(of.get_by_text("Labels are means over 2 examples.")).to_be_visible()
+    expect(of.get_by_text("Labels average 2 examples.")).to_be_visible()
     expect(of.locator(".what", has_text="aligns").first).to_be_visible()
     expect(of.locator(".head .title").last).to_have_text("Layer 3, head 4")
 
