@@ -32,7 +32,8 @@ FEW = 12
 """Numbers that are kept one by one; of more their sums are."""
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 MACHINE = re.compile(
-    r"just(?: |\u00a0)now|방금|\d+(?: |\u00a0)?(?:min|h)(?: |\u00a0)ago|\d+(?:분|시간)(?: |\u00a0)전"
+    r"just(?: |\u00a0)now|방금"
+    r"|\d+(?: |\u00a0)?(?:min|h)(?: |\u00a0)ago|\d+(?:분|시간)(?: |\u00a0)전"
     r"|\d[\d.,]*(?: |\u00a0)?(?:ms|s|min|h|초|분|시간|GB|GiB|MiB|GFLOP/s)\b|:small\[.*?ago\]"
     r"|(?<=/s: )\d[\d.,]*|\d{4}-\d{2}-\d{2}[T ]?[\d:.]*|Intel.*|CPU .*|torch [\d.+a-z]+"
     r"|/\S*?/pytest-of-\S*?/runs/"
