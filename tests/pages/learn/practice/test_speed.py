@@ -67,7 +67,7 @@ def test_stop_ends_it_and_says_so(store, runner):
 @pytest.mark.wide
 def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, runner):
     at = opened()
-    other = runner.begin("checkpointing", small("vit"), "cpu")
+    other = runner.start_measurement("checkpointing", small("vit"), "cpu")
     psutil.Process(other.pid).suspend()  # it is not done before it is told so
     at.button(key="speed-start").click().run()
     assert "Yours starts when it is done" in said(at)

@@ -124,7 +124,9 @@ def test_texts_that_look_like_training_are_counted(recorded):
     run = Run(RECORDED / "recorded-masked-words")
     n = n_like_training(run, answers(run, steps_of(run)[-1]))
     assert n > 0
-    assert f"only in the hidden words: {n}." in said(opened(run=run.id))
+    assert f"{n} texts differ from a training text only in the hidden words" in said(
+        opened(run=run.id)
+    )
 
 
 def test_a_run_without_weights_says_so_and_offers_a_recorded_one(store, recorded):
