@@ -32,14 +32,10 @@ function paint(canvas, view, number) {
   const [, , rows, columns] = view.shape;
   const map = part(view.weights, number, rows * columns);
   const spot = strongest(map, columns);
-  if (view.over) {
-    const edge = view.over.size * ZOOM;
-    Object.assign(canvas, { width: edge, height: edge });
-    paintHead(canvas, cellsOf(view, number), view);
-    return spot;
-  }
-  const top = (view.top ?? (columns >= view.many ? strong(map) : spot.value)) || 1;
-  paintHead(canvas, cellsOf(view, number), { ...view, top });
+  const edge = view.over && view.over.size * ZOOM;
+  if (edge) Object.assign(canvas, { width: edge, height: edge });
+  const most = view.over || columns < view.many ? spot.value : strong(map);
+  paintHead(canvas, cellsOf(view, number), { ...view, top: view.over ? view.top : (view.top ?? most) || 1 });
   return spot;
 }
 

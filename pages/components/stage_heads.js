@@ -366,12 +366,12 @@ export function paintHeads(state, frame) {
 function paintCell(canvas, state, number, size) {
   const attention = attentionOf(state);
   const { table, maskedInk, view } = state;
-  if (attention.over) {
+  const { over } = attention;
+  if (over) {
     const [width, height] = size.map((pixels) => Math.round(pixels * pixelRatio(canvas)));
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   }
-  const top = attention.over ? null : view.tops[number];
-  paintHead(canvas, cellsOf(attention, number), { over: attention.over, table, maskedInk, top });
+  paintHead(canvas, cellsOf(attention, number), { over, table, maskedInk, top: over ? null : view.tops[number] });
 }
 
 const titleOf = (state, number, frame) => labelled(attentionOf(state), number, frame.labels[number]);
