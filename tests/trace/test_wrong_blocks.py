@@ -1,23 +1,18 @@
 """Mistakes in the code of a block: what they cost in parameters, and that outputs really differ."""
 
-import copy
 from contextlib import suppress
 
 import pytest
 import torch
 
-from tests.models.variants import text_batch, text_model
 from tests.trace.test_learning import chosen, weights, worst
 from tests.training.test_loop import experiment
-from tfm_core.choices.mistakes import make
-from tfm_core.probe.capture import intervene
 from tfm_core.sentences import StudentError
 from tfm_core.trace import mistakes
 from tfm_core.trace.learning import start, take_step
 from tfm_core.trace.mistakes import (
     BLOCK_MISTAKES,
     MODEL_MISTAKES,
-    hook_points,
     in_model,
     mm_on_four_axes,
     train_both,
@@ -116,32 +111,6 @@ def test_mistakes_change_the_loss_or_crash_where_there_are_blocks():
         mm_on_four_axes(recurrent)
     with pytest.raises(ValueError, match="has one head"):
         mistakes.heads_on_slices(start(chosen(model={"n_heads": 1})))
-
-
-@pytest.mark.parametrize(
-    ("name", "norm_first"),
-    [
-        ("shared-norm", True),
-        ("shared-norm", False),
-        ("no-output-projection", False),
-        ("residual-from-normed", True),
-        ("feed-forward-residual-from-normed", True),
-        ("padding-on-queries", False),
-    ],
-)
-def test_a_mistake_at_hook_points_is_the_one_in_the_code_of_the_model(name, norm_first):
-    torch.manual_seed(0)
-    model, batch = text_model("encoder-decoder", norm_first=norm_first).eval(), text_batch()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter), alpha=0.1)
-    wrong, healthy = copy.deepcopy(model), model(*batch)
-    make([name], wrong)
-    with intervene(model, hook_points(name, model)):
-        changed = model(*batch)
-    assert torch.equal(model(*batch), healthy)
-    torch.testing.assert_close(changed, wrong(*batch), rtol=1e-5, atol=1e-5)
-    assert not torch.allclose(changed, healthy)
 
 
 def test_a_block_without_feed_forward_has_no_norm_to_share():

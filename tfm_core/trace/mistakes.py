@@ -1,16 +1,15 @@
 """Famous mistakes, made on purpose on the user's model, and what they do in numbers, by name.
 
-Those in the code of a block or a model are interventions on a healthy one, where its hook points
-can express them: the same weights, the same real batch, so that every number that differs is the
-mistake's. What changes the training loop, or a layer inside, stands by itself.
+Those in the code of a block are made on a copy of the model's first block and laid beside the
+block as it should be: the same weights, the same real batch, so that every number that differs is
+the mistake's.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
@@ -27,10 +26,7 @@ from tfm_core.choices.mistakes import (
     make,
 )
 from tfm_core.choices.mistakes.parts import SharedNorm, SlicedProjection
-from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, identity_skip
-from tfm_core.layers.recorder import Change
-from tfm_core.probe.capture import intervene
 from tfm_core.sentences import N_, Paragraph, StudentError, joined
 from tfm_core.trace.learning import (
     copied,
@@ -214,136 +210,97 @@ N_STEPS = 30
 """Steps that a model with and one without a mistake are trained to be compared."""
 
 
-def hook_points(name: str, model: nn.Module) -> dict[str, Change]:
-    """Return the hook points of a model, or of a part of one, at which a mistake is made.
-
-    Empty where no hook point can express it: it changes weights, shapes, scores, or what dropout
-    and a norm do inside.
-    """
-    points: dict[str, Change] = {}
-    for path, module in model.named_modules():
-        before = f"{path}." if path else ""
-        if name == "no-output-projection" and isinstance(module, MultiHeadAttention):
-            points[f"{before}output"] = lambda _output, merged: merged
-        if not isinstance(module, Block):
-            continue
-        if name == "padding-on-queries" and path.startswith("encoder."):
-            points[f"{before}self_attention.mask"] = lambda mask, _none: mask.mT
-        norms = {key: one for key, one in module.named_children() if key.endswith("_norm")}
-        for key, norm in norms.items():
-            if name == "residual-from-normed" or (
-                name == "feed-forward-residual-from-normed" and key == "feed_forward_norm"
-            ):
-                points[f"{before}{key}.skipped"] = partial(_normed, norm)
-            elif name == "shared-norm" and key != "self_attention_norm":
-                kind, shared = (
-                    "normed" if module.norm_first else "joined",
-                    module.self_attention_norm,
-                )
-                points[f"{before}{key}.{kind}"] = partial(_normed, shared)
-    return points
-
-
-def _normed(norm: nn.Module, _value: Tensor, x: Tensor) -> Tensor:
-    """Return what a norm makes of x, in place of a hook point's value."""
-    made: Tensor = norm(x)
-    return made
-
-
 WrongBlock = tuple[pd.DataFrame, float, float, str]
 """A block as it should be and, a row below, as the mistake makes it: n of its parameters, and the
 first numbers of what comes out for the first token of the batch. Then the largest difference of any
 number, the standard deviation of the right output, to measure it by, and what else was measured."""
-Out = Callable[[Mapping[str, Change]], Tensor]
+Out = Callable[[nn.Module], Tensor]
 
 
 def shared_norm(trainer: Trainer) -> WrongBlock:
     """Use one LayerNorm behind or before every sublayer."""
     name, block, _x, out = _first_block(trainer)
-    if isinstance(block.self_attention_norm, nn.Identity):
-        raise StudentError("This model has no norms.")
+    _check_norms(block)
     if block.feed_forward is None:
         raise StudentError("This mistake needs a feed-forward layer: choose d_ff above 0.")
     if isinstance(block.feed_forward_norm, SharedNorm):
         raise StudentError("This model already shares one norm.")
+    twin = copy.deepcopy(block)
+    make(["shared-norm"], twin)
     _loss, by_name = gradients(trainer)
     first, second = (
         by_name[f"{name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
     )
     cosine = float(F.cosine_similarity(first.flatten(), second.flatten(), dim=0))
     fact: str = Paragraph("training_step/shared-norm", cosine=cosine)
-    right, wrong = out({}), out(hook_points("shared-norm", block))
+    right, wrong = out(block), out(twin)
     if torch.equal(right, wrong):
         equal = N_("Equal outputs: every norm starts with scale 1 and shift 0.")
         fact = joined(equal, fact)
-    spared = [block.feed_forward_norm]
-    if block.cross_attention is not None:
-        spared.append(block.cross_attention_norm)
-    return _compared(block, right, wrong, fact, n_saved=sum(map(_size, spared)))
+    return _compared(block, twin, right, wrong, fact)
 
 
 def no_output_projection(trainer: Trainer) -> WrongBlock:
     """Leave out W_O: the heads lie side by side as they are."""
     _name, block, _x, out = _first_block(trainer)
-    attention = block.self_attention
-    if isinstance(attention.out_projection, nn.Identity):
+    if isinstance(block.self_attention.out_projection, nn.Identity):
         raise StudentError("This model already has no output projection.")
+    twin = copy.deepcopy(block)
+    attention = twin.self_attention
     if attention.widths[0] != attention.d_model:
         raise StudentError(Paragraph("training_step/own-width"))
+    make(["no-output-projection"], twin)
     fact = Paragraph(
         "training_step/no-output",
         n_heads=attention.n_heads,
         d_head=attention.d_head,
         d_model=attention.d_model,
     )
-    attentions = (one for one in block.modules() if isinstance(one, MultiHeadAttention))
-    n_saved = sum(_size(one.out_projection) for one in attentions)
-    wrong = out(hook_points("no-output-projection", block))
-    return _compared(block, out({}), wrong, fact, n_saved=n_saved)
+    return _compared(block, twin, out(block), out(twin), fact)
 
 
 def residual_from_norm(trainer: Trainer) -> WrongBlock:
     """Add the sublayer to what the norm made of x, not to x: in the pre-norm arrangement."""
     _name, block, x, out = _first_block(trainer)
-    if isinstance(block.self_attention_norm, nn.Identity):
-        raise StudentError("This model has no norms.")
+    _check_norms(block)
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError("This model’s residuals already have a mistake. Remove it to compare.")
+    twin = copy.deepcopy(block)
+    twin.norm_first = True
+    right = out(twin)
+    make(["residual-from-normed"], twin)
+    wrong = out(twin)
     arranged = N_("This model is pre-norm, as here.")
     if not block.norm_first:
         arranged = N_("This model is post-norm; here its weights run in pre-norm order.")
-    block.norm_first = True
-    right, wrong = out({}), out(hook_points("residual-from-normed", block))
     cosines = Paragraph(
         "training_step/residual",
         length=float(x.norm(dim=-1).mean()),
         right=float(F.cosine_similarity(x, right, dim=-1).mean()),
         wrong=float(F.cosine_similarity(x, wrong, dim=-1).mean()),
     )
-    return _compared(block, right, wrong, joined(cosines, arranged))
+    return _compared(block, block, right, wrong, joined(cosines, arranged))
 
 
 def heads_on_slices(trainer: Trainer) -> WrongBlock:
     """Give each head maps of d_head x d_head on its own slice of the embedding."""
     _name, block, _x, out = _first_block(trainer)
-    attention = block.self_attention
-    n_heads, d_model, projection = attention.n_heads, attention.d_model, attention.in_projection
+    twin = copy.deepcopy(block)
+    attention = twin.self_attention
+    n_heads, d_model = attention.n_heads, attention.d_model
     if n_heads == 1:
         raise StudentError("This model has one head; the mistake needs two.")
     if attention.n_kv_heads < n_heads:
         raise StudentError("This model’s heads share keys and values; the mistake needs their own.")
-    if not isinstance(projection, nn.Linear):
+    if not isinstance(attention.in_projection, nn.Linear):
         raise StudentError("This model’s heads already read slices.")
     if attention.widths[0] != d_model:
         raise StudentError(Paragraph("training_step/own-width"))
     d_head = attention.d_head
-    fact = Paragraph("training_step/slices", d_head=d_head, d_model=d_model, n_heads=n_heads)
-    right, sliced = out({}), SlicedProjection(projection, n_heads)
-    n_saved = _size(projection) - _size(sliced)
+    sliced = SlicedProjection(attention.in_projection, n_heads)
     attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
-    wrong = out({})
-    attention.in_projection = projection
-    return _compared(block, right, wrong, fact, n_saved=n_saved)
+    fact = Paragraph("training_step/slices", d_head=d_head, d_model=d_model, n_heads=n_heads)
+    return _compared(block, twin, out(block), out(twin), fact)
 
 
 BLOCK_MISTAKES: dict[str, Callable[[Trainer], WrongBlock]] = {
@@ -369,18 +326,17 @@ def in_model(trainer: Trainer, name: str) -> dict[str, float] | str:
     that crashes with the mistake its error. Raises StudentError where the mistake has no place in
     the model.
     """
-    (right, wrong), points, share = _twins(trainer, name)
-    with intervene(wrong.model, points):
-        try:
-            return {
-                "right": _loss(right, is_training=False),
-                "wrong": _loss(wrong, is_training=False),
-                "right_there": _loss(right, is_training=True),
-                "wrong_there": _loss(wrong, is_training=True),
-                "share": share,
-            }
-        except RuntimeError as error:
-            return str(error)
+    right, wrong, share = _twins(trainer, name)
+    try:
+        return {
+            "right": _loss(right, is_training=False),
+            "wrong": _loss(wrong, is_training=False),
+            "right_there": _loss(right, is_training=True),
+            "wrong_there": _loss(wrong, is_training=True),
+            "share": share,
+        }
+    except RuntimeError as error:
+        return str(error)
 
 
 def train_both(trainer: Trainer, name: str) -> tuple[float, float]:
@@ -389,22 +345,17 @@ def train_both(trainer: Trainer, name: str) -> tuple[float, float]:
     Returns the losses of both on the batch that follows. Raises as ``in_model`` does.
     """
     losses = []
-    twins, points, _share = _twins(trainer, name)
-    with intervene(twins[1].model, points):
-        for twin in twins:
-            twin.model.train()
-            for _ in range(N_STEPS):
-                _before, by_name = gradients(twin)
-                update(twin, by_name, scheduled_rate(twin))
-            losses.append(_loss(twin, is_training=False))
+    for twin in _twins(trainer, name)[:2]:
+        twin.model.train()
+        for _ in range(N_STEPS):
+            _before, by_name = gradients(twin)
+            update(twin, by_name, scheduled_rate(twin))
+        losses.append(_loss(twin, is_training=False))
     return losses[0], losses[1]
 
 
-def _twins(trainer: Trainer, name: str) -> tuple[tuple[Trainer, Trainer], dict[str, Change], float]:
-    """Return a copy of the model as it should be, one for a mistake, its hook points, and dropout.
-
-    A mistake without hook points is made already.
-    """
+def _twins(trainer: Trainer, name: str) -> tuple[Trainer, Trainer, float]:
+    """Return a copy of the model as it should be, one with a mistake, and what both drop."""
     config = trainer.experiment.model
     if name in getattr(config, "mistakes", ()):
         raise StudentError("This model already makes this mistake.")
@@ -420,15 +371,13 @@ def _twins(trainer: Trainer, name: str) -> tuple[tuple[Trainer, Trainer], dict[s
         for part in drops:
             part.p = share
     wrong = copied(right)
-    points = hook_points(name, wrong.model)
     try:
-        if not points:
-            make([name], wrong.model)
+        make([name], wrong.model)
     except ValueError:
         raise StudentError(
             "The mistake “{mistake}” does not apply to this model.", mistake=MISTAKES[name].label
         ) from None
-    return (right, wrong), points, share
+    return right, wrong, share
 
 
 @torch.no_grad()
@@ -459,8 +408,7 @@ def mm_on_four_axes(trainer: Trainer) -> dict[str, Any]:
 def _first_block(trainer: Trainer) -> tuple[str, Block, Tensor, Out]:
     """Return the name and a copy of the model's first block, and what the next batch gives it.
 
-    Without dropout; last, what returns the block's output (B, T, d_model) for that batch, with
-    functions at its hook points.
+    Without dropout; last, what returns a block's output (B, T, d_model) for that batch.
     """
     named = ((name, one) for name, one in trainer.model.named_modules() if isinstance(one, Block))
     name, block = next(named, ("", None))
@@ -481,29 +429,29 @@ def _first_block(trainer: Trainer) -> tuple[str, Block, Tensor, Out]:
     if not seen:  # the last block of a CLS model answers for one token, by another way
         raise StudentError("The only block answers for one token; choose two layers.")
     x, others = seen[0]
-    block = copy.deepcopy(block).eval()
 
-    def out(changes: Mapping[str, Change]) -> Tensor:
-        with intervene(block, changes), torch.no_grad():
+    def out(block: nn.Module) -> Tensor:
+        with torch.no_grad():
             made: Tensor = block(x, **others)
         return made
 
-    return name, block, x, out
+    return name, copy.deepcopy(block).eval(), x, out
 
 
-def _size(module: nn.Module) -> int:
-    return sum(one.numel() for one in module.parameters())
+def _check_norms(block: Block) -> None:
+    """Raise StudentError where a mistake with norms cannot be made."""
+    if isinstance(block.self_attention_norm, nn.Identity):
+        raise StudentError("This model has no norms.")
 
 
 def _compared(
-    block: nn.Module, right: Tensor, wrong: Tensor, fact: str, *, n_saved: int = 0
+    block: nn.Module, twin: nn.Module, right: Tensor, wrong: Tensor, fact: str
 ) -> WrongBlock:
-    """Compare outputs (B, T, d_model). n_saved: parameters that the mistake leaves out."""
-    n = _size(block)
+    modules = ((block, right), (twin, wrong))
     table = pd.DataFrame(
         {
-            "n": [n, n - n_saved],
-            "numbers": [out[0, 0, :SHOWN].tolist() for out in (right, wrong)],
+            "n": [sum(one.numel() for one in module.parameters()) for module, _out in modules],
+            "numbers": [out[0, 0, :SHOWN].tolist() for _module, out in modules],
         }
     )
     return table, float((right - wrong).abs().max()), float(right.std()), fact
