@@ -52,6 +52,7 @@ MAX_STEPS = 30
 RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
 TRIED = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 3)), 10.0)
 _TAKEN = "training-step-path"
+_SHOWN = 64  # rows of the table
 T = TypeVar("T")
 
 
@@ -188,31 +189,27 @@ def _button(
     name: str, label: str, icon: str, to: ModelAtStep, is_on: bool, help: str | None = None
 ) -> None:
     """Draw a button that lets the session's steps be those of another model."""
+
+    def go_to() -> None:
+        st.session_state.setdefault(_TAKEN, {})[to.subject] = to.rates
+
     st.button(
         label,
         type="primary" if name == "take" else "secondary",
         icon=f":material/{icon}:",
         key=f"training-step-{name}",
-        on_click=_go_to,
-        args=(to,),
+        on_click=go_to,
         disabled=not is_on,
         help=help,
     )
-
-
-def _go_to(model_at: ModelAtStep) -> None:
-    st.session_state.setdefault(_TAKEN, {})[model_at.subject] = model_at.rates
 
 
 def _history(model_at: ModelAtStep) -> None:
     n = len(model_at.rates)
     if n:
         taken = [replace(model_at, rates=model_at.rates[: i + 1]).last_step for i in range(n)]
-        figure = plots.history(taken)
-        show.figure(figure, _("Each step has its own batch."), key="training-step-history")
-
-
-_SHOWN = 64  # rows of the table
+        caption = _("Each step has its own batch.")
+        show.figure(plots.history(taken), caption, key="training-step-history")
 
 
 def _batch(model_at: ModelAtStep, _rate: float) -> None:

@@ -23,7 +23,7 @@ from pages.components.buttons import svg_as_png
 from pages.components.effects import Tree, moving, reveal
 from pages.components.heads import pack_grid, pack_lines, standalone
 from pages.i18n import N_, _, content, language, paragraph, speaking
-from pages.look_inside.attention import deeper, maps, own
+from pages.look_inside.attention import arithmetic, deeper, maps, own
 from pages.look_inside.attention.maps import ARITHMETIC, MEAN, Film, Shown
 from tfm_core.choices.config import Experiment, OpenedConfig, built
 from tfm_core.choices.variants.positions import POSITIONS
@@ -187,7 +187,7 @@ def _show(shown: Shown, answered: DeltaGenerator | None) -> None:
 def _deeper(shown: Shown) -> None:
     """Offer the questions that fit in one row, and answer the chosen one below it."""
     answers: Mapping[str, Callable[[Shown], None]] = {
-        ARITHMETIC: deeper.arithmetic,
+        ARITHMETIC: arithmetic.arithmetic,
         "answer": _answer,
         "compare": deeper.compared,
         "heads": deeper.heads,

@@ -435,10 +435,8 @@ def ground_of(images: Grid) -> Ground:
 
     Custom pictures are inverted to suit a model that learned drawings; photographs are not.
     """
-    border = np.concatenate(
-        [images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1]], -1
-    )
-    usual = np.median(border.reshape(len(images), -1), axis=1)
+    edges = images[..., 0, :], images[..., -1, :], images[..., 0], images[..., -1]
+    usual = np.median(np.concatenate(edges, -1).reshape(len(images), -1), axis=1)
     if (usual < 64).mean() >= 0.9:
         return "dark"
     return "bright" if (usual > 191).mean() >= 0.9 else "any"
