@@ -42,7 +42,7 @@ export const canvasOf = (button) => button.querySelector("canvas");
 
 export const headButton = (...title) => element("button", "head", ...title, element("canvas"), " ", element("span", "what"));
 
-// Say on a button what its head does, and to who hears it what is named.
+// Say on a button what its head does, and to a screen reader what is named.
 export function labelHead(button, label, heard) {
   const said = button.lastChild;
   if (said.textContent !== label) said.textContent = button.title = label;

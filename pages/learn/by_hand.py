@@ -153,7 +153,7 @@ def _parse(field: view.Field, parse: Callable[[str], Any], instead: str) -> Any:
 
 
 def _write(field: view.Field, value: str) -> None:
-    """Put a text into the session and the address; "" stands for the default."""
+    """Put a text into the session and the address; "" means the default."""
     st.session_state[field.parameter.key] = value
     view.write_query(field.parameter, value)
 

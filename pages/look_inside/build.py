@@ -211,7 +211,7 @@ def _structure(chosen: Chosen, scheme: Scheme) -> None:
             opened.caption(_("`print(model.{path})` shows the notebook’s class.", path=path))
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
-            opened.caption(_("`{folded}` stands for {n} equal modules.", folded=many[0], n=many[2]))
+            opened.caption(_("`{folded}` is {n} equal modules.", folded=many[0], n=many[2]))
 
 
 def _code(chosen: Chosen, scheme: Scheme, form: AttentionForm) -> None:

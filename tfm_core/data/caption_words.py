@@ -1,6 +1,6 @@
 """Scenes of digits on a canvas, and the captions that describe them. No torch.
 
-Every digit stands in its own square; squares are disjoint, so of two digits one is wholly left of,
+Every digit has its own square; squares are disjoint, so of two digits one is wholly left of,
 right of, above or below the other. A caption is one sentence, in English or Korean. It names the
 numbers in ascending order (``named_order``), and says where the first is from each of the others:
 “a three above a seven, left of an eight”, or 삼은 칠 위에 있고 팔 왼쪽에 있다.

@@ -211,7 +211,7 @@ def load_user_texts(
 def load_corpus(task: CorpusTask, *, seed: int) -> TextData:
     """Make the splits of a corpus on the CPU; the same seed makes the same ones.
 
-    The grammar's sentences are drawn independently, so a short one may stand in two splits: the
+    The grammar's sentences are drawn independently, so a short one may be in two splits: the
     lowest possible loss holds for independent draws. Of a text the first 80% are for training, in
     every window of ``context`` tokens, the next 10% for validation and the last 10% for the test,
     both cut into windows one behind the other. Where a set has a test file, that is the test, and

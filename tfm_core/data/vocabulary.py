@@ -2,7 +2,7 @@
 
 The first four numbers are the same everywhere: padding, begin, end and unknown.
 
-Tokens of bytes are shown as the text they stand for. GPT-2 writes each byte as a letter of its own
+Tokens of bytes are shown as the text they encode. GPT-2 writes each byte as a separate letter
 alphabet, SentencePiece a byte that it has no piece for as ``<0xEC>``. A part of a character alone
 is shown in that way; in a row of tokens ``token_labels`` shows the character and which of its bytes
 a token has: ``안 1/3``.
@@ -123,14 +123,14 @@ class Vocabulary:
 _OURS = Specials()
 
 
-# visible characters stand for themselves, and the others, in order, for those from 256 on
+# visible characters encode themselves, and the others, in order, for those from 256 on
 # (Radford et al. 2019, ``bytes_to_unicode`` of their code)
 _VISIBLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
 _HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
 _BYTES = {chr(byte): byte for byte in _VISIBLE} | {
     chr(256 + place): byte for place, byte in enumerate(_HIDDEN)
 }
-"""The byte that each character of GPT-2's alphabet stands for."""
+"""The byte that each character of GPT-2's alphabet encodes."""
 _BYTE = re.compile("<0x([89A-F][0-9A-F])>")
 _PART = re.compile(r"(.) ([1-4])(?:–([2-4]))?/([2-4])", re.DOTALL)
 _SIGN = re.compile(r"[ \n]|[^\x00-\x7f]")

@@ -323,7 +323,7 @@ def is_same_but_seed(one: Experiment, other: Experiment) -> bool:
 def group_by_seed(runs: Sequence[Run]) -> list[dict[int, Run]]:
     """Return runs that differ in their seed alone together, by seed, ascending.
 
-    The first run of a seed counts, and groups stand in the order of their first runs. Damaged runs
+    The first run of a seed counts, and groups keep the order of their first runs. Damaged runs
     are left out.
     """
     groups: list[tuple[Experiment, dict[int, Run]]] = []

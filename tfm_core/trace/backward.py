@@ -2,7 +2,7 @@
 
 What the steps of a trace show is recorded in the forward pass; ``loss.backward()`` leaves a
 gradient in each of these tensors and in each parameter. Autograd's graph, walked from
-``loss.grad_fn``, says which of them a gradient comes from. Folded, a group stands for each block,
+``loss.grad_fn``, says which of them a gradient comes from. Folded, each block is one group,
 and for what lies inside of one that is opened.
 """
 

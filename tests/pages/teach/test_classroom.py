@@ -192,7 +192,7 @@ def test_a_reset_says_what_goes_and_leaves_all_other_runs(store, monkeypatch):
     (button,) = [one for one in app.button if one.key == "class-reset"]
     assert button.label == "Remove 2 pupils and 3 runs"
 
-    classroom.reset()  # whoever has no key removes nothing
+    classroom.reset()  # without the key this removes nothing
     assert len(attempts.attempts(LESSON)) == 2
 
     button.click().run()

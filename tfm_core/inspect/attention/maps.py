@@ -49,8 +49,8 @@ class MapView:
     weights: (..., Q, K), one head or layers and heads. query, key: names of rows and columns; no
     query names for a single unnamed row. may_attend: bool, broadcastable to the weights; None for
     all. query_title, key_title: what rows and columns are. query_words: a phrase for each row.
-    glosses: of target tokens, to stand beside their names. first: where the first row and the first
-    column stand in the whole map. Raises ValueError if names do not fit.
+    glosses: of target tokens, shown beside their names. first: where the first row and the first
+    column are in the whole map. Raises ValueError if names do not fit.
     """
 
     weights: Array

@@ -118,7 +118,7 @@ def joint_effect(
 
 
 def joint_effect_text(alone: float, joint: float) -> Sentence:
-    """Say whether parts stand in for each other, from the result of ``joint_effect``."""
+    """Say whether parts replace each other, from the result of ``joint_effect``."""
     if max(abs(alone), abs(joint)) < _NOTICED:
         verdict = N_("These examples need none of them.")
     elif joint > max(_MORE_THAN * alone, alone + _NOTICED):

@@ -73,7 +73,7 @@ def _of_product(name: str, dims: Sequence[int], values: Values) -> tuple[list[Ax
 def axes_after(
     name: str, axes: Sequence[Axes], shapes: Sequence[Shape], made: Shape, values: Values
 ) -> Axes:
-    """Return a name for each axis of the result; sizes that stand for nothing are called 1."""
+    """Return a name for each axis of the result; sizes without a meaning are called 1."""
     names = _named(name, axes, shapes, made, values)
     return names if len(names) == len(made) else DEFAULT_AXES[len(made)]
 

@@ -91,7 +91,7 @@ def curve_points(
     """Return role → steps and values: of each line 400 points at most, and each spike.
 
     window: batches that the line of training averages. has_wholes: whether whole sequences are
-    measured too. is_patient: the best validation is a role of its own.
+    measured too. is_patient: the best validation has its own role.
     """
     sources = {"validation": curves.validation, "average": curves.averaged, "test": curves.test}
     sources_of_roles = [(role, series, quantity) for role, series in sources.items()]

@@ -126,7 +126,7 @@ class RunLock:
     def __init__(self, folder: Path, *, patience: float = LOCK_SECONDS) -> None:
         """Lock the run. Raises RunLocked, and OSError where no file can be written.
 
-        patience: seconds to wait for who holds it.
+        patience: seconds to wait for its holder.
         """
         self.folder, self._mark = folder, process_id()
         (folder / CLAIMS).mkdir(exist_ok=True)
