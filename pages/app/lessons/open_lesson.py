@@ -2,8 +2,8 @@
 
 While one is open its address has it on every page, and a run starts only with the lesson's locked
 settings. A preview of a teacher's file is open in the same way, but the server keeps nothing of it.
-The teacher is the visitor who has shown the server's key. A class is open while a teacher looks at the
-lesson and some hours after; pupils keep their numbers until it is reset or the server ends.
+The visitor who has shown the server's key is the teacher. A class is open while a teacher looks at
+the lesson and some hours after; pupils keep their numbers until it is reset or the server ends.
 """
 
 from __future__ import annotations
