@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -85,8 +85,9 @@ class Parameter(ABC, Generic[T]):
             return used, problem
 
 
-def one_of(names: Iterable[object]) -> str:
-    return _("one of {names}", names=_listed(names))
+def one_of(names: Collection[object]) -> str:
+    listed = _listed(names)
+    return listed if len(names) == 1 else _("one of {names}", names=listed)
 
 
 def _listed(names: Iterable[object]) -> str:

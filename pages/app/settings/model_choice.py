@@ -113,7 +113,7 @@ class ModelName(Choice):
         """Return the name. Raises InvalidValue, whose rule omits ids of runs."""
         name = _RUN_PREFIX + self.current if text == RUN and self.current else text
         if name not in (*self.names, self.first):
-            raise InvalidValue(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
+            raise InvalidValue(one_of([n for n in self.names if not n.startswith(_RUN_PREFIX)]))
         return name
 
 

@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.app import state
+from pages.app.address import parameters
 from pages.app.runs import run_time
 from pages.app.settings import controls, drafts
 from pages.app.settings.controls import KEY
@@ -417,3 +418,8 @@ def test_mistakes_are_chosen_together_and_each_says_what_it_does(train):
     assert app.query_params["model.mistakes"] == "no-residuals,no-scale"
     app.multiselect(key=field).select("scaled-by-d-model").run()
     assert "exclude each other" in said(app)
+
+
+def test_a_link_says_the_only_value_that_there_is_as_it_is():
+    assert parameters.one_of([3]) == "3"
+    assert parameters.one_of([3, 30]) == "one of 3, 30"
