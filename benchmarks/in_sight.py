@@ -31,7 +31,7 @@ SUBJECTS = {
     "class": "[data-testid=stAlert]",  # without a teacher's key it says how to get one
 }
 """What a page is about, where it is not the first large figure, picture, map or table on it."""
-_ANY_SUBJECT = "canvas, svg, figure, table, img, [role=img], [role=grid]"
+ANY_SUBJECT = "canvas, svg, figure, table, img, [role=img], [role=grid]"
 _SETTLE = 2000  # ms
 _MOST_LOOKS = 30
 """Some pages never come to rest."""
@@ -82,7 +82,7 @@ _OF_FRAME = (
 )
 # The subject is the topmost of what the selector finds, in components too; in sight is half of it,
 # or as much as a thumb is high.
-_SUBJECT = """(selector) => {
+SUBJECT = """(selector) => {
     const page = document.querySelector('.st-key-page');
     const isOfPage = (part) => {
         while (part && part !== page) part = part.parentNode ?? part.host;
@@ -143,7 +143,7 @@ def first_screens(served: Served, browser: Browser, pages: Sequence[PageFacts]) 
         frame = max(frame, int(page.evaluate(_OF_FRAME)))
         page.context.close()
         page = _settled(browser, url, size=PHONE)
-        subject = page.evaluate(_SUBJECT, SUBJECTS.get(facts.name, _ANY_SUBJECT))
+        subject = page.evaluate(SUBJECT, SUBJECTS.get(facts.name, ANY_SUBJECT))
         page.context.close()
         rows.append((facts.name, words, controls, str(subject)))
     most_words, most_controls = max(row[1] for row in rows), max(row[2] for row in rows)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tfm_core.looking import look as look
 
 __all__ = ["look", "runs"]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def __getattr__(name: str) -> Any:

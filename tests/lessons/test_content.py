@@ -177,7 +177,7 @@ def test_smallest_model(store: RunStore) -> None:
 @pytest.mark.wide
 def test_learning_rate(store: RunStore) -> None:
     pupil = Pupil("learning-rate", store)
-    with pytest.raises(StudentError, match="Train a run"):
+    with pytest.raises(StudentError, match="train a run"):
         pupil.answer("reach")
 
     def train(rate: float) -> None:
