@@ -65,7 +65,7 @@ def rests() -> bool:
     """Return whether the browser is idle: at first it loads pages of its own."""
     before = _spent()
     time.sleep(0.5)
-    return _spent() - before < 0.02
+    return _spent() - before < 0.1
 
 
 def _spent() -> float:

@@ -24,7 +24,7 @@ SUBJECTS = {
     "runs": "[class*=st-key-run-]",
     "try": ".desk",
     "knockouts": ".board",
-    "challenges": ".st-key-challenge-cards-predict",
+    "challenges": "[class*=st-key-challenge-cards]",
     "own-data": "img",
     "numbers": ".tfm-tokens",
     "glossary": "[data-testid=stExpander]",

@@ -194,9 +194,9 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
     for _ in range(rounds + 1):  # the first round imports what the page needs, and is left out
         served.await_warm_worker()
         with _opened(browser) as page, _Watcher(served.store.root).watching() as seen:
-            page.goto(served.url)
-            page.wait_for_function("() => noted.usable")
-            page.locator(f".st-key-start-{PRESET} button").first.click()
+            page.goto(f"{served.url}/train?preset={PRESET}")
+            page.wait_for_function("() => noted['script ended']")
+            page.get_by_role("button", name="Start", exact=True).click()
             page.wait_for_function("() => deep('.st-key-live-head').length")
             drawn = page.evaluate("() => performance.now() - began") / 1000
             staged = page.wait_for_function(_STAGED).json_value() / 1000
@@ -221,7 +221,7 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
         f"From Start to the first point of the curve ({PRESET}, with a warm worker)",
         ["", "seconds since the press", "target"],
         rows,
-        [f"{rounds} runs, each begun on Home in a session of its own."],
+        [f"{rounds} runs, each begun on Train in a session of its own."],
         {"point on stage": Figure(TimeRange.of(found["the stage shows a point"][1:]).median)},
     )
 
@@ -296,7 +296,7 @@ def _changed(page: Page, facts: PageFacts) -> float:
     """Go to a page; return the milliseconds until its subject is drawn."""
     title, pages = PLACES[facts.place]
     before = page.locator("[data-testid=stMain] h1").first.inner_text()
-    tab = page.locator(f".st-key-page-title a[href*='/{facts.name}']")
+    tab = page.locator(f".st-key-page-title a[href='{facts.name}']")
     is_tab = facts.name != pages[0] or (len(pages) > 1 and tab.count())
     link = tab if is_tab else page.get_by_test_id("stTopNav").get_by_role("link", name=title)
     link.first.click()

@@ -14,7 +14,7 @@ from benchmarks import __main__ as command
 from benchmarks import (
     beginner,
     engine,
-    page_speed,
+    in_sight,
     peer_learning,
     peer_vits,
     presets,
@@ -24,6 +24,7 @@ from benchmarks.beginner_vit import cut_into_patches
 from benchmarks.goals import GOALS, LEARNING, PEERS
 from benchmarks.report import Target
 from benchmarks.timing import TimeRange, measure, ratio, training_step
+from pages.app.navigation.page_table import PAGES
 from tests.nightly import only_nightly
 from tfm_core.choices.presets import PRESETS
 from tfm_core.layers.patches import patchify
@@ -105,8 +106,8 @@ def test_goals_of_races_learning_and_pages_are_those_there_are():
         for section, settings in goal.training.changes.items():
             config = getattr(experiment, section)
             assert {name: getattr(config, name) for name in settings} == settings, goal.name
-    waits = {f"to {place.title}" for place in page_speed.PLACES}
-    waits |= {"cold start", "point on stage", "restart"}
+    assert in_sight.SUBJECTS.keys() <= PAGES.keys()
+    waits = {"cold start", "first visit", "change of page", "point on stage", "restart"}
     assert waits == {name for name, goal in GOALS.items() if goal.module == "page_speed"}
 
 

@@ -115,3 +115,11 @@ def test_a_function_is_told_apart_by_name_and_arguments(monkeypatch) -> None:
 
     assert [twice(3), twice(5), twice(3)] == [6, 10, 6]
     assert asked == [3, 5]
+
+
+def test_many_small_things_are_estimated_and_arrays_among_them_are_not() -> None:
+    words = [("a" * 100, n / 7) for n in range(50_000)]
+    assert n_bytes(words) == pytest.approx(50_000 * (56 + 24), rel=0.3)
+    arrays = [zeros(100) for _ in range(5_000)]
+    assert n_bytes(arrays) > 500_000
+    assert n_bytes([arrays, arrays[:2_500]]) < 2 * n_bytes(arrays) - 250_000

@@ -21,10 +21,12 @@ import numpy as np
 P = ParamSpec("P")
 T = TypeVar("T")
 Parts = dict[int, int]
-"""The bytes of each buffer, by the identity of its owner."""
+"""The bytes of each buffer, by the identity of its owner; those of all else, by the value's."""
 
 SHARED_BYTES = 256 * 2**20
 _OURS = ("tfm_core", "torch", "pages", "collections")
+_SAMPLED = 200
+_LEAVES = frozenset({bool, bytes, float, int, str, type(None)})
 
 
 class ByteCache:
@@ -60,13 +62,14 @@ class ByteCache:
             return cast(T, promise.result())
         try:
             value = make()
+            parts = parts_of(value)  # of many small things it takes a while: others go on
         except BaseException as error:
             with self._lock:
                 del self._making[key]
             promise.set_exception(error)
             raise
         with self._lock:
-            self._keep(key, value)
+            self._keep(key, value, parts)
             del self._making[key]
         promise.set_result(value)
         return value
@@ -78,8 +81,7 @@ class ByteCache:
             self._owners.clear()
             self.n_bytes = 0
 
-    def _keep(self, key: Hashable, value: Any) -> None:
-        parts = parts_of(value)
+    def _keep(self, key: Hashable, value: Any, parts: Parts) -> None:
         if sum(parts.values()) > self.most:
             return
         self._kept[key] = (value, parts)
@@ -111,12 +113,14 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def parts_of(value: Any) -> Parts:
-    """Return the bytes of every object that a value holds, by identity.
+    """Return the bytes of every buffer that a value holds, by identity, and of all else together.
 
     Arrays and tensors count with the whole buffer that they keep alive. Followed are containers,
-    dataclasses and the objects of torch and of this project; of others their own size counts.
+    dataclasses and the objects of torch and of this project; of others their own size counts. Of
+    many small things in a row some are measured, and stand for all.
     """
     parts: Parts = {}
+    n_bytes = 0
     seen: set[int] = set()
     stack = [value]
     while stack:
@@ -124,36 +128,57 @@ def parts_of(value: Any) -> Parts:
         if id(item) in seen or isinstance(item, type):
             continue
         seen.add(id(item))
-        owner, size = _buffer(item)
-        parts[owner] = size
-        stack += _held(item)
-    return parts
+        if isinstance(item, list | tuple) and len(item) > 10 * _SAMPLED:
+            sample = item[:: len(item) // _SAMPLED]
+            counted = parts_of(sample)
+            if counted.keys() == {id(sample)}:  # small things alone
+                n_bytes += counted[id(sample)] * len(item) // len(sample)
+                continue
+        if type(item) not in _LEAVES:
+            if (buffer := _buffer(item)) is not None:
+                parts[buffer[0]] = buffer[1]
+                continue
+            stack += _held(item)
+        n_bytes += sys.getsizeof(item, 0)
+    return {**parts, id(value): n_bytes} if n_bytes else parts
 
 
-def _buffer(item: Any) -> tuple[int, int]:
-    """Return who owns the memory of an object, and its bytes."""
+def _buffer(item: Any) -> tuple[int, int] | None:
+    """Return who owns the memory of an array, a tensor or a table, and its bytes."""
     if isinstance(item, np.ndarray):
         while isinstance(item.base, np.ndarray):
             item = item.base
         return id(item), item.nbytes
-    if hasattr(item, "untyped_storage"):
+    kind: Any = type(item)
+    if _has(kind, "untyped_storage"):
         if item.is_meta:
             return id(item), 0
         storage = item.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    if hasattr(item, "memory_usage"):  # a DataFrame or Series
+    if _has(kind, "memory_usage"):  # a DataFrame or Series
         return id(item), int(np.sum(item.memory_usage(deep=True)))
-    return id(item), sys.getsizeof(item, 0)
+    return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _has(kind: type, name: str) -> bool:
+    return hasattr(kind, name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _held(item: Any) -> Iterator[Any]:
-    if isinstance(item, Mapping):
+    kind: Any = type(item)
+    if isinstance(item, list | tuple | set | frozenset):
+        yield from item
+    elif isinstance(item, Mapping):
         yield from item.keys()
         yield from item.values()
-    elif isinstance(item, list | tuple | set | frozenset):
-        yield from item
-    elif dataclasses.is_dataclass(item):
-        for field in dataclasses.fields(item):
-            yield getattr(item, field.name, None)
-    if type(item).__module__.partition(".")[0] in _OURS:
-        yield from vars(item).values() if hasattr(item, "__dict__") else ()
+    elif _has(kind, "__dataclass_fields__"):
+        for name in _fields(kind):
+            yield getattr(item, name, None)
+    if kind.__module__.partition(".")[0] in _OURS and hasattr(item, "__dict__"):
+        yield from vars(item).values()

@@ -89,6 +89,13 @@ def _button(label: str, name: str, icon: str | None = None) -> None:
         state.jump(SCOPE, {FINDING: name} if name else {})
 
 
+def preload() -> None:
+    """Compute the cards of recorded runs, so that no visitor waits for them."""
+    if runs_access.store().lessons():
+        for name in PHENOMENA:
+            _of_runs(name)
+
+
 @byte_cache.cached
 def _of_runs(name: str) -> dict[str, Any]:
     """Return the moving picture of a card, drawn from the recorded runs of a finding."""
@@ -160,4 +167,5 @@ def _behind(chosen: KnownFinding) -> None:
     article.check({chosen.name: chosen.question}, label=_("Guess first"))
 
 
-page()
+if __name__ == "__main__":
+    page()

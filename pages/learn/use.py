@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError
 from dataclasses import replace
 
 import streamlit as st
 
-from pages.app import article, show
+from pages.app import article, show, state
 from pages.app.article import Figures, Made
 from pages.app.runs import shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
-from tfm_core.inspect.answers import answers
+from tfm_core.inspect.answers import evaluate
 from tfm_core.inspect.attention.maps import map_view
 from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.inspect.errors import GROUPINGS
@@ -143,7 +144,10 @@ def failures(_made: Made) -> None:
             format_func=lambda step: f"{step:,}",
             key=f"use-step-{run.id}-{len(steps)}",
         )
-    given = answers(run, step)
+    try:
+        given = evaluate(run, step).future.result()
+    except CancelledError:  # on another page of this visitor
+        state.rerun()
     way = GROUPINGS[_KINDS]
     counted = way.groups(given, run.experiment)
     if counted.empty:

@@ -60,6 +60,7 @@ def preload_home() -> None:
 def preload_pages() -> None:
     """Import the next pages, and read the runs and data that they show."""
     from tfm_core.inspect.attention import trained
+    from tfm_core.inspect.knockouts import measure
 
     try:
         for name in LATER:
@@ -71,6 +72,10 @@ def preload_pages() -> None:
             preload(run)
         for run_id in WITH_DATA:
             trained.data_of(store.get(run_id).experiment)
+        run = store.get(WITH_DATA[0])  # of which Knock-outs shows what each head is worth
+        for _done in measure.importances(run, "zero", measure.default_examples(run)):
+            time.sleep(_PAUSE)
+        import_module("pages.findings.page").preload()
         import_module(LAST)
     except Exception:
         logger.exception("The next pages could not be prepared.")

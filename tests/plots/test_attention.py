@@ -314,7 +314,8 @@ def test_ids_have_the_shape_of_the_batch_and_likeness_is_ordered():
     like = cosines(TABLE.values[-1])
     heat = tokens.likeness(like, VOCABULARY, [4, 5, 6, 0, 1, 2, 3]).data[0]
     assert heat.z[0][1] == pytest.approx(like[4, 5])
-    assert heat.hovertext[0][1] == f"dog and cat<br>cosine {like[4, 5]:.4f}"
+    assert (heat.y[0], heat.x[1]) == ("dog", "cat")
+    assert heat.hovertemplate == "%{y} and %{x}<br>cosine %{z:.4f}<extra></extra>"
     assert sides(np.array([[0.5, 0.999]]), ["dog"], size=SIZE) != ["top center"]
 
 

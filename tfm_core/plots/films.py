@@ -191,11 +191,11 @@ def sides(points: Floats, words: Sequence[str], *, size: tuple[float, float]) ->
         extent = np.array([width(word), _LINE])
         away = np.array(list(SIDES.values())) * (extent + _MARKER) / 2
         candidates = _boxes(middle + away, np.tile(extent, (len(SIDES), 1)))
-        covered = [
-            _overlap(box, markers)
-            + _WORSE * (_overlap(box, occupied) + (_overlap(box, box[None]) - _overlap(box, plane)))
-            for box in candidates
-        ]
+        areas = (candidates[:, 2:] - candidates[:, :2]).prod(1)
+        outside = areas - _overlap(candidates, plane)
+        covered = _overlap(candidates, markers) + _WORSE * (
+            _overlap(candidates, occupied) + outside
+        )
         best = int(np.argmin(covered))
         occupied = np.vstack([occupied, candidates[best]])
         chosen.append(list(SIDES)[best])
@@ -211,11 +211,11 @@ def _boxes(middles: Floats, extents: Floats) -> Floats:
     return np.hstack([middles - extents / 2, middles + extents / 2])  # (n, 4)
 
 
-def _overlap(box: Floats, others: Floats) -> float:
-    """Return the pixels that a box (4,) shares with others (n, 4)."""
-    low = np.maximum(box[:2], others[:, :2])
-    high = np.minimum(box[2:], others[:, 2:])
-    return float(np.prod(np.clip(high - low, 0, None), axis=1).sum())
+def _overlap(boxes: Floats, others: Floats) -> Floats:
+    """Return the pixels that each box (m, 4) shares with others (n, 4), (m,)."""
+    low = np.maximum(boxes[:, None, :2], others[:, :2])
+    high = np.minimum(boxes[:, None, 2:], others[:, 2:])
+    return np.asarray(np.clip(high - low, 0, None).prod(-1).sum(-1))
 
 
 LOOKS: dict[str, tuple[str, str]] = {  # colour and shape; shapes that exist in 2-D and in 3-D
@@ -272,7 +272,11 @@ def projected(
 
     figure = go.Figure(groups(-1))
     names = [f"{step:,}" for step in table.steps]
-    figure.frames = [{"name": name, "data": groups(at)} for at, name in enumerate(names)]
+    moved = ("type", "name", *("xyz" if in_space else "xy"))  # plotly keeps the rest
+    figure.frames = [
+        {"name": name, "data": [{key: group[key] for key in moved} for group in groups(at)]}
+        for at, name in enumerate(names)
+    ]
     shares = [whole_percent(share) for share in explained]
     ends = np.stack([low, high], 1).tolist()
     if in_space:

@@ -138,18 +138,13 @@ def likeness(like: Floats, tokens: Sequence[str], order: Sequence[int]) -> go.Fi
     """Draw the cosines (V, V) of all words with all, in an order."""
     shown = like[np.ix_(order, order)]
     names = [escape(tokens[index], quote=False) for index in order]
-    says = texts_of(
-        N_("{a} and {b}<br>cosine {value:.4f}"),
-        rows={"a": names},
-        columns={"b": names},
-        value=shown,
-    )
     axis = {"names": [short(tokens[index]) for index in order], "constrain": "domain"}
     return cells(
         shown,
         "signed",
         (-1, 1),
-        says=says,
+        says=N_("%{y} and %{x}<br>cosine %{z:.4f}<extra></extra>"),
+        trace={"x": names, "y": names},
         legend=N_("cosine  "),
         gap=0,
         height=500,

@@ -26,6 +26,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.training import OPTIMISERS, Optimiser
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
+from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -119,7 +120,8 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
         )
     torch.set_num_threads(1)
     training = experiment.trained.replace(precision="fp32")
-    trainer = build(experiment.replace(training=training.model_dump()))
+    data = data_of(experiment)
+    trainer = build(experiment.replace(training=training.model_dump()), data=data)
     if checkpoint is not None:
         checkpoints.load(trainer, checkpoint)
     trainer.model.train()

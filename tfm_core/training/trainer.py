@@ -216,16 +216,23 @@ def objective_of(task: TaskConfig) -> type[Objective]:
     return objective
 
 
-def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:
+def build(
+    experiment: Experiment,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    *,
+    data: Data | None = None,
+) -> Trainer:
     """Make data, model and optimiser, all on the device.
 
-    progress: called with (done, total, words) during a download. Raises ValueError, in a sentence,
+    progress: called with (done, total, words) during a download. data: of the experiment, where it
+    is loaded already. Raises ValueError, in a sentence,
     for a device that is not available and for data that cannot be loaded.
     """
     torch_device = devices.resolve(device)
     task = experiment.task
-    loaded = load(task, seed=experiment.seed, progress=progress)
-    data, remark = move_data(loaded, experiment, torch_device)
+    data = data or load(task, seed=experiment.seed, progress=progress)
+    data, remark = move_data(data, experiment, torch_device)
     objective = objective_of(task)(
         data,
         task,

@@ -48,7 +48,10 @@ _DONE = "practice-done"
 
 def _runs() -> Runs:
     """Return the guided runs that are there, by arm; those that a reader stopped, too."""
-    found = comparison.study_runs(STUDY, with_lessons=True)
+    return _by_arm(comparison.study_runs(STUDY, with_lessons=True))
+
+
+def _by_arm(found: StudyRuns) -> Runs:
     every = {**found.stopped, **found.shown}
     return {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
 
@@ -91,8 +94,8 @@ def _is_marked(name: str) -> bool:
 
 def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
     """Offer to train arms, draw their runs, and show the state of the last one."""
-    runs = _runs()
-    untrained = missing(STUDY, comparison.study_runs(STUDY, with_lessons=True), own=True)
+    found = comparison.study_runs(STUDY, with_lessons=True)
+    runs, untrained = _by_arm(found), missing(STUDY, found, own=True)
     offered = {name: untrained[name] for name in arms if name in untrained}
     comparison.start_button(STUDY, offered, key=f"practice-{arms[-1]}")
     shown = {name: runs[name] for name in arms if name in runs}
