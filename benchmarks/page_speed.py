@@ -42,10 +42,7 @@ _WATCH = """(() => {
     };
     const deep = (selector) => [...roots].filter((root) => root.isConnected)
         .flatMap((root) => [...root.querySelectorAll(selector)]);
-    const says = (selector, words) => deep(selector).some((one) => one.textContent.includes(words));
-    const plot = (key) => document.querySelector(
-        `[class*='st-key-${key}'] .live-figure`)?._fullData;
-    Object.assign(window, { noted, deep, says, plot, began: 0 });
+    Object.assign(window, { noted, deep, began: 0 });
     for (const kind of ['pointerdown', 'keydown']) {
         addEventListener(kind, () => { window.began = performance.now(); }, true);
     }
@@ -221,7 +218,7 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
         f"From Start to the first point of the curve ({PRESET}, with a warm worker)",
         ["", "seconds since the press", "target"],
         rows,
-        [f"{rounds} runs, each begun on Train in a session of its own."],
+        [f"{rounds} runs, each begun on Train in a new session."],
         {"point on stage": Figure(TimeRange.of(found["the stage shows a point"][1:]).median)},
     )
 
@@ -278,11 +275,11 @@ def _page_changes(browser: Browser, served: Served, rounds: int) -> Table:
     first = max(taken[0] for taken in found.values())
     later = {name: TimeRange.of(taken[1:]) for name, taken in found.items()}
     half = statistics.median(spread.median for spread in later.values())
-    slowest_first = sorted(later, key=lambda name: -later[name].median)
+    by_time = sorted(later, key=lambda name: -later[name].median)
     return Table(
         "A change of page, until its subject is drawn and its script has ended",
         ["to", "ms, the first time", "ms, later"],
-        [[name, f"{found[name][0]:.0f}", later[name].show(digits=0)] for name in slowest_first],
+        [[name, f"{found[name][0]:.0f}", later[name].show(digits=0)] for name in by_time],
         [
             f"{rounds} rounds through all of them in one session, after the first. Slowest at",
             f"first: {first:.0f} ms, {goal_cell('first visit', first / 1000)}. Half of the pages",

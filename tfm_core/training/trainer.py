@@ -231,7 +231,8 @@ def build(
     """
     torch_device = devices.resolve(device)
     task = experiment.task
-    data = data or load(task, seed=experiment.seed, progress=progress)
+    if data is None:
+        data = load(task, seed=experiment.seed, progress=progress)
     data, remark = move_data(data, experiment, torch_device)
     objective = objective_of(task)(
         data,
